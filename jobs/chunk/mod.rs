@@ -1,22 +1,34 @@
 //! The job `chunk`: block-level deduplication.
 //!
-//! This room uses `corpus` and `output`.
+//! `store` keeps chunks of files and snapshots of them; `put` adds files, `restore.rs` writes them again, `list.rs` and
+//! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. This room uses `cli`, `corpus` and `output`.
+
+mod args;
+mod check;
+mod chunk_use;
+mod list;
+mod prune;
+mod put;
+mod restore;
+mod stats;
+mod store;
 
 use anyhow::Result;
 
+use self::args::ChunkTool;
 use crate::Common;
 
-/// Deduplicate below the level of documents
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    tool: Tool,
-}
+pub use self::args::Args;
 
-#[derive(clap::Subcommand)]
-enum Tool {}
-
-/// Runs the job, and returns its exit code.
-pub fn run(_common: &Common, args: Args) -> Result<u8> {
-    match args.tool {}
+/// Runs the job; returns 0, or 1 if damage was found, or a file could not be restored.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    match args.tool {
+        ChunkTool::Put { store, inputs } => put::put(&store, &inputs, common.workers()),
+        ChunkTool::Restore(args) => restore::restore(&args),
+        ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),
+        ChunkTool::Stats { store, json } => stats::print_stats(&store, json),
+        ChunkTool::Check(args) => check::check(&args),
+        ChunkTool::Forget(args) => prune::forget(&args),
+        ChunkTool::Prune(args) => prune::prune(&args),
+    }
 }

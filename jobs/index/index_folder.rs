@@ -17,11 +17,11 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::replay::{DROPPED, Replay, remove_topic};
-use super::sealed_file::{read_sealed, write_sealed};
 use super::settings::{self, IndexSettings, read_settings};
 use super::topics::Topic;
 use crate::Common;
 use crate::cli::exit::{Locked, WrongUse, while_running};
+use crate::output::{read_sealed, write_sealed};
 
 /// File with the settings of an index, and its name while the index is being built.
 pub(super) const SETTINGS: &str = "index.json";

@@ -5,7 +5,7 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `index_folder.rs` | opens an index, with the settings that `settings.rs` and `sealed_file.rs` keep; `replay.rs` makes the changes of the log again |
+//! | `index_folder.rs` | opens an index, with the settings that `settings.rs` keeps; `replay.rs` makes the changes of the log again |
 //! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
 //! | `maintenance.rs` | writes and merges segments |
 //! | `load.rs`, `query.rs`, `answer_lines.rs`, `export.rs` | read a corpus, answer, print answers, and read the documents of an index |
@@ -44,7 +44,6 @@ mod maintenance;
 mod prepare;
 mod query;
 mod replay;
-mod sealed_file;
 mod serve;
 mod settings;
 #[cfg(test)]

@@ -8,10 +8,10 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 
-use super::sealed_file::read_sealed;
 use crate::cli::exit::WrongUse;
 use crate::corpus::input::hash_of_words;
 use crate::dedup::options::Verification;
+use crate::output::read_sealed;
 
 /// Version of the format of an index.
 const FORMAT: u32 = 3;

@@ -10,7 +10,7 @@
 //! folder of a dead run takes it over (`folder/take_over.rs`).
 //!
 //! The other files hold rejected records, tables, the summary and the map output, and what the protocol needs
-//! of them: keys, manifests, requests, the text of `_SUCCESS`. This room uses `cli`, `launch`, `progress` and
+//! of them: keys, manifests, requests, sealed files, the text of `_SUCCESS`. This room uses `cli`, `launch`, `progress` and
 //! `corpus`; `dedup` and the commands use it.
 //!
 //! Example: run A is killed during its commit on a file system, and run B is started with the same options.
@@ -36,6 +36,7 @@ mod manifests;
 pub(crate) mod map_output;
 pub(crate) mod rejects;
 mod requests;
+mod sealed_file;
 mod sealed_text;
 pub(crate) mod split_rejects;
 mod success;
@@ -50,5 +51,6 @@ pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts};
 pub(crate) use self::key::Key;
 pub(crate) use self::manifests::{JobManifest, TaskManifest, Written};
 pub(crate) use self::requests::{hash, put, read};
+pub(crate) use self::sealed_file::{read_sealed, write_sealed};
 pub(crate) use self::sealed_text::{seal, unsealed};
 pub(crate) use self::success::SuccessList;

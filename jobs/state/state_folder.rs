@@ -157,14 +157,7 @@ impl StateFolder {
     /// Gives the lock back.
     pub fn release(&self) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
-        lock.stop();
-        lock.check()?;
-        let paths = lock.earlier_paths()?.into_iter().chain(lock.paths());
-        paths.into_iter().try_for_each(|path| self.store.remove(&path))?;
-        if let Showing::Rename(renamer) = self.store.showing() {
-            renamer.remove_empty(&self.at("_temporary"))?;
-        }
-        Ok(())
+        lock.release()
     }
 
     /// Returns a path below the folder of the state.

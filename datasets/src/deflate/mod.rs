@@ -79,6 +79,19 @@ impl UndoneFile {
         extractors.ask(ConfinedTask::Recreate, self.encode(), BOUNDS)
     }
 
+    /// Takes a file from its parts and its contents: plain bytes, corrections, and raw bytes. `None` if they are of other
+    /// lengths than the parts say.
+    pub fn of_contents(parts: Vec<DeflatePart>, mut contents: Vec<u8>) -> Option<Self> {
+        let sum = |length: fn(&DeflatePart) -> u32| parts.iter().map(|part| u64::from(length(part))).sum::<u64>();
+        let (plain, corrections) = (sum(|part| part.plain), sum(|part| part.corrections));
+        if plain + corrections + sum(|part| part.raw) != contents.len() as u64 {
+            return None;
+        }
+        let raw = contents.split_off((plain + corrections) as usize);
+        let corrections = contents.split_off(plain as usize);
+        Some(UndoneFile { parts, plain: contents, corrections, raw })
+    }
+
     /// Undoes the streams of a file, up to so many decompressed bytes.
     pub(crate) fn of(file: &[u8], max_bytes: usize) -> Result<Self, String> {
         let mut undone = UndoneFile::default();

@@ -16,7 +16,7 @@ use super::memory::{MemoryDoc, MemoryTable};
 use super::merge::{MergeJob, MergedSegment};
 use super::segment::{Segment, SegmentWriter};
 use super::topic_files::TopicFiles;
-use crate::index::sealed_file::{read_sealed, write_sealed};
+use crate::output::{read_sealed, write_sealed};
 
 /// Number of documents below which segments count as equally large.
 const SMALL_DOCUMENTS: u64 = 1 << 12;

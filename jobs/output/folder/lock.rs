@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, Utc};
-use cluster::{Store, one_line};
+use cluster::{Showing, Store, one_line};
 use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ impl LockOwner {
 
     /// Whether the process of this owner is alive; `None` if `me` runs on another machine or in another
     /// namespace.
-    fn lives(&self, me: &LockOwner) -> Option<bool> {
+    pub(crate) fn lives(&self, me: &LockOwner) -> Option<bool> {
         if me.boot.is_empty() || (&self.boot, &self.namespace) != (&me.boot, &me.namespace) {
             return None;
         }
@@ -251,6 +251,19 @@ impl Lock {
             drop(sender);
             drop(thread.join());
         }
+    }
+
+    /// Gives the lock back, with what is left of earlier ones. For owners that have no folder of a run.
+    pub fn release(&self) -> Result<()> {
+        self.stop();
+        self.check()?;
+        let store = &self.held.store;
+        let paths = self.earlier_paths()?.into_iter().chain(self.paths());
+        paths.into_iter().try_for_each(|path| store.remove(&path))?;
+        if let Showing::Rename(renamer) = store.showing() {
+            renamer.remove_empty(&self.held.folder)?;
+        }
+        Ok(())
     }
 }
 

@@ -5,13 +5,14 @@ use cluster::Store;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::output::{read, seal, unsealed};
+use super::requests::read;
+use super::sealed_text::{seal, unsealed};
 
 /// Writes `value` in one step, and makes it durable. `folder`: the folder of the file.
 ///
 /// The contents are durable before the file has its name. Else a loss of power could leave the new name without contents,
 /// and the earlier contents gone.
-pub(super) fn write_sealed(
+pub(crate) fn write_sealed(
     store: &dyn Store,
     path: &str,
     folder: &str,
@@ -28,7 +29,7 @@ pub(super) fn write_sealed(
 ///
 /// # Errors
 /// When the hash is wrong, or the contents are of another version.
-pub(super) fn read_sealed<T: DeserializeOwned>(store: &dyn Store, path: &str) -> Result<Option<T>> {
+pub(crate) fn read_sealed<T: DeserializeOwned>(store: &dyn Store, path: &str) -> Result<Option<T>> {
     let Some(text) = read(store, path)? else { return Ok(None) };
     let body = unsealed(&text).with_context(|| format!("\"{path}\" is damaged: its hash is wrong"))?;
     let value = serde_json::from_slice(body);

@@ -1,0 +1,65 @@
+//! `chunk ls`: the snapshots of a store, or the files of one.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::Result;
+use chrono::{DateTime, Utc};
+use cluster::{Stores, one_line};
+use serde_json::json;
+
+use super::store::{ChunkStore, SnapshotReader};
+use crate::cli::terminal::{print, say};
+
+/// Prints a line for each snapshot, or for each file of one. Returns 0.
+///
+/// # Errors
+/// Those of the store.
+pub(super) fn list(uri: &str, snapshot: Option<&str>, json: bool) -> Result<u8> {
+    let store = ChunkStore::open(&Stores::new(), uri)?;
+    match snapshot {
+        Some(name) => list_files(&store, name, json)?,
+        None => list_snapshots(&store, json)?,
+    }
+    Ok(0)
+}
+
+fn list_snapshots(store: &ChunkStore, json: bool) -> Result<()> {
+    for snapshot in store.snapshots(|damage| say(format_args!("warning: {damage}")))? {
+        if json {
+            print(format_args!("{}\n", serde_json::to_string(&snapshot.facts())?))?;
+        } else {
+            let counts = snapshot.counts;
+            print(format_args!(
+                "{}  {:>9} files  {:>14} bytes  {}\n",
+                snapshot.name,
+                counts.files,
+                counts.bytes,
+                one_line(&snapshot.inputs.join(" "))
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn list_files(store: &ChunkStore, name: &str, json: bool) -> Result<()> {
+    let manifest = store.snapshot(name)?;
+    let mut files = SnapshotReader::open(store, &manifest)?;
+    while let Some(file) = files.next()? {
+        let modified = file.modified.and_then(|time| u64::try_from(time).ok()).map(|time| {
+            let time = UNIX_EPOCH + Duration::from_nanos(time);
+            DateTime::<Utc>::from(time).format("%Y-%m-%dT%H:%M:%SZ").to_string()
+        });
+        if json {
+            let hash = blake3::Hash::from_bytes(file.hash).to_hex().to_string();
+            let line = json!({
+                "name": file.name, "bytes": file.bytes, "modified": modified, "mode": file.mode, "blake3": hash,
+                "streams": file.parts.len().saturating_sub(1),
+            });
+            print(format_args!("{line}\n"))?;
+        } else {
+            let modified = modified.unwrap_or_default();
+            print(format_args!("{:>14}  {modified:<20}  {}\n", file.bytes, one_line(&file.name)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! `chunk forget` and `chunk prune`: remove snapshots, and the chunks that no snapshot wants.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use cluster::Stores;
+
+use super::args::{ForgetArgs, PruneArgs};
+use super::chunk_use::{ChunkUse, ChunkUses};
+use super::store::{
+    ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen, living_claims, now,
+};
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::{print, say};
+use crate::output::{Lock, LockOwner};
+
+/// A pack is written again if more than one in so many of its bytes is wanted by nobody.
+const UNUSED_SHARE: u64 = 5;
+/// Level of zstd for a pack that is written again.
+const LEVEL: i32 = 12;
+
+/// What a pack needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PackChange {
+    Keep,
+    /// Bytes of its chunks that nobody wants.
+    Rewrite(u64),
+    Remove,
+}
+
+/// Removes snapshots; their chunks stay until the next prune. Returns 0.
+///
+/// # Errors
+/// Those of the store, and [`WrongUse`] when there is no such snapshot, or none is named.
+pub(super) fn forget(args: &ForgetArgs) -> Result<u8> {
+    let store = ChunkStore::open(&Stores::new(), &args.store)?;
+    let snapshots = all_snapshots(&store)?;
+    let mut gone: BTreeSet<String> = BTreeSet::new();
+    for name in &args.snapshots {
+        gone.insert(store.snapshot(name)?.name);
+    }
+    if args.keep_last.is_none() && args.older_than.is_none() && gone.is_empty() {
+        return Err(WrongUse("name snapshots, or say which are kept: --keep-last, --older-than".to_owned()).into());
+    }
+    if args.keep_last.is_some() || args.older_than.is_some() {
+        let kept = args.keep_last.unwrap_or(0);
+        let oldest = args.older_than.map_or(u64::MAX, |age| now().saturating_sub(age.as_secs()));
+        let old = snapshots.iter().rev().skip(kept).filter(|snapshot| snapshot.time < oldest);
+        gone.extend(old.map(|snapshot| snapshot.name.clone()));
+    }
+    for name in &gone {
+        if !args.dry_run {
+            store.store.remove(&store.path_of(&format!("snapshots/{name}.json")))?;
+            store.store.remove(&store.path_of(&format!("snapshots/{name}.files")))?;
+        }
+        let would = if args.dry_run { "would be forgotten" } else { "is forgotten" };
+        print(format_args!("snapshot {name} {would}\n"))?;
+    }
+    Ok(0)
+}
+
+/// Returns the snapshots. If one is damaged nothing may be removed, because it may want any chunk.
+fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
+    let mut damage = None;
+    let snapshots = store.snapshots(|found| damage = Some(found))?;
+    match damage {
+        Some(damage) => anyhow::bail!("{damage}; remove that snapshot first, or bring it back"),
+        None => Ok(snapshots),
+    }
+}
+
+/// Removes what no snapshot wants. Returns 0.
+///
+/// # Errors
+/// Those of the store, and [`crate::Locked`] when another prune is at work.
+pub(super) fn prune(args: &PruneArgs) -> Result<u8> {
+    let store = ChunkStore::open(&Stores::new(), &args.store)?;
+    if args.dry_run {
+        return report(&store);
+    }
+    let name = format!("store \"{}\"", args.store);
+    let lock = Lock::take(&store.store, &store.path_of("_temporary"), &name, LockOwner::of_this_process())?;
+    lock.beat(|error| {
+        say(format_args!("error: {error:#}"));
+        std::process::exit(1);
+    })?;
+    let result = prune_locked(&store);
+    lock.release()?;
+    result
+}
+
+fn prune_locked(store: &ChunkStore) -> Result<u8> {
+    let changes = changes(store, &all_snapshots(store)?)?;
+    let already: BTreeSet<PackNumber> = frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect();
+    let wanted: BTreeSet<PackNumber> = changes
+        .into_iter()
+        .filter(|(number, change)| *change != PackChange::Keep && !already.contains(number))
+        .map(|(number, _)| number)
+        .collect();
+    if !wanted.is_empty() {
+        freeze(store, wanted)?;
+    }
+    let (mut bytes, mut waiting) = (0, 0);
+    for (path, frozen) in frozen(store)? {
+        let living = living_claims(store)?;
+        // The prune that has frozen them may have died before it could read the claims.
+        let claims = frozen.claims.unwrap_or_else(|| living.clone());
+        if claims.iter().any(|claim| living.contains(claim)) {
+            waiting += frozen.packs.len();
+            continue;
+        }
+        // Puts that have ended meanwhile have left their snapshots.
+        let snapshots = all_snapshots(store)?;
+        let uses = ChunkUses::of(store, &snapshots)?;
+        for number in frozen.packs {
+            bytes += change_pack(store, number, &uses)?;
+        }
+        store.store.remove(&path)?;
+    }
+    remove_unfinished(store)?;
+    print(format_args!("{bytes} bytes freed\n"))?;
+    if waiting > 0 {
+        print(format_args!("{waiting} packs wait for a put that is running; prune again when it has ended\n"))?;
+    }
+    Ok(0)
+}
+
+/// Prints what a prune would do.
+fn report(store: &ChunkStore) -> Result<u8> {
+    let (mut removed, mut rewritten, mut unused) = (0, 0, 0);
+    let bytes: std::collections::BTreeMap<PackNumber, u64> = store.packs()?.into_iter().collect();
+    for (number, change) in changes(store, &all_snapshots(store)?)? {
+        match change {
+            PackChange::Keep => {}
+            PackChange::Rewrite(bytes) => {
+                rewritten += 1;
+                unused += bytes;
+            }
+            PackChange::Remove => removed += bytes.get(&number).copied().unwrap_or(0),
+        }
+    }
+    print(format_args!(
+        "{removed} bytes of packs would be removed, and {rewritten} packs written again without {unused} bytes of chunks\n"
+    ))?;
+    Ok(0)
+}
+
+/// Returns what each pack needs. A pack that cannot be read stays as it is.
+fn changes(store: &ChunkStore, snapshots: &[SnapshotManifest]) -> Result<Vec<(PackNumber, PackChange)>> {
+    let uses = ChunkUses::of(store, snapshots)?;
+    let mut changes = Vec::new();
+    for (number, _) in store.packs()? {
+        match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
+            Ok(pack) => changes.push((number, change_of(&pack, number, &uses))),
+            // Another process may be writing it; if it died, nobody refers to the pack.
+            Err(cluster::Error::Damaged { .. }) if !uses.0.contains_key(&number) => {
+                changes.push((number, PackChange::Remove));
+            }
+            Err(error) => say(format_args!("warning: {error}")),
+        }
+    }
+    Ok(changes)
+}
+
+fn change_of(pack: &ChunkPack, number: PackNumber, uses: &ChunkUses) -> PackChange {
+    let (mut used, mut unused) = (0u64, 0u64);
+    for (at, chunk) in pack.directory.chunks.iter().enumerate() {
+        let is_used = uses.of_chunk(number, at) != ChunkUse::None;
+        *(if is_used { &mut used } else { &mut unused }) += u64::from(chunk.bytes);
+    }
+    match (used, unused) {
+        (0, _) => PackChange::Remove,
+        _ if unused * UNUSED_SHARE > used + unused => PackChange::Rewrite(unused),
+        _ => PackChange::Keep,
+    }
+}
+
+/// Removes a frozen pack or writes it again without the chunks that nobody wants. Returns the bytes that are freed.
+///
+/// The chunks keep their numbers, so no snapshot has to change.
+fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Result<u64> {
+    let path = store.pack_path(number);
+    let pack = match ChunkPack::open(store.store.as_ref(), &path) {
+        Err(cluster::Error::NotFound { .. }) => return Ok(0),
+        Err(cluster::Error::Damaged { .. }) if !uses.0.contains_key(&number) => {
+            store.store.remove(&path)?;
+            return Ok(0);
+        }
+        pack => pack?,
+    };
+    match change_of(&pack, number, uses) {
+        PackChange::Keep => Ok(0),
+        PackChange::Remove => {
+            store.store.remove(&path)?;
+            Ok(pack.bytes())
+        }
+        PackChange::Rewrite(_) => {
+            let mut writer = ChunkPackWriter::new(&store.store, &path, number, LEVEL)?;
+            let mut next = 0;
+            pack.each_chunk(|at, id, bytes| {
+                for gone in &pack.directory.chunks[next..at as usize] {
+                    writer.push(gone.id, b"")?;
+                }
+                let is_used = uses.of_chunk(number, at as usize) != ChunkUse::None;
+                writer.push(id, if is_used { bytes } else { b"" })?;
+                next = at as usize + 1;
+                Ok(())
+            })?;
+            for gone in &pack.directory.chunks[next..] {
+                writer.push(gone.id, b"")?;
+            }
+            let bytes = writer.finish()?;
+            Ok(pack.bytes().saturating_sub(bytes))
+        }
+    }
+}
+
+/// Removes files of the index that are in others, and the lists of files of puts that have died before their snapshots were
+/// whole.
+fn remove_unfinished(store: &ChunkStore) -> Result<()> {
+    let lists = store.store.children_if_any(&store.path_of("snapshots"))?;
+    if !living_claims(store)?.is_empty() {
+        return Ok(());
+    }
+    ChunkIndex::remove_replaced(store)?;
+    for entry in lists {
+        if let Some(name) = entry.path.strip_suffix(".files")
+            && !store.store.exists(&format!("{name}.json"))?
+        {
+            store.store.remove(&entry.path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Cuts files into chunks.
+
+use std::io::Read;
+use std::ops::Range;
+
+use anyhow::{Context, Result};
+use cluster::BlobReader;
+use datasets::{DeflatePart, Extractors, UndoneFile};
+use fastcdc::v2020::FastCDC;
+
+use super::input::PutFile;
+use crate::chunk::store::ChunkId;
+
+/// A file that is longer than this is not held in memory, and its streams are not undone.
+pub(super) const LONG_FILE_BYTES: u64 = 16 << 20;
+/// Number of bytes of a long file that are looked at together.
+const WINDOW_BYTES: usize = 8 << 20;
+/// Number of first bytes of a file that tell whether it is text.
+const HEAD_BYTES: usize = 1 << 13;
+
+/// The least, the mean and the greatest length of chunks.
+#[derive(Clone, Copy)]
+struct ChunkLengths(usize, usize, usize);
+
+/// Of text, and of what streams hold. Shorter chunks save less than their names take (docs/design/0066).
+const OF_TEXT: ChunkLengths = ChunkLengths(1 << 10, 1 << 12, 1 << 15);
+/// Of everything else, such as images and films.
+const OF_MEDIA: ChunkLengths = ChunkLengths(1 << 14, 1 << 16, 1 << 19);
+
+/// A file that is cut into chunks.
+pub(super) struct CutFile {
+    pub bytes: u64,
+    /// BLAKE3 hash of the file.
+    pub hash: [u8; 32],
+    /// Its parts, if its streams are undone.
+    pub parts: Vec<DeflatePart>,
+    /// The file, or what its streams hold, their corrections, and its other bytes.
+    pub contents: Vec<u8>,
+    pub chunks: Vec<CutChunk>,
+}
+
+/// A chunk of the contents of a file.
+pub(super) struct CutChunk {
+    pub id: ChunkId,
+    pub range: Range<usize>,
+}
+
+/// Reads a file and cuts it. If its streams can be undone, what each of them holds is cut for itself.
+///
+/// # Errors
+/// Those of the store, and when no process can be started.
+pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<CutFile> {
+    let mut contents = Vec::new();
+    let blob = file.store.open(&file.path)?;
+    let read = BlobReader::new(blob, 0, u64::MAX).take(LONG_FILE_BYTES + 1).read_to_end(&mut contents);
+    read.map_err(|error| cluster::Error::io(&file.path, "read", error))?;
+    let (bytes, hash) = (contents.len() as u64, *blake3::hash(&contents).as_bytes());
+    let undone = UndoneFile::of_foreign(&contents, extractors);
+    let undone = undone.with_context(|| format!("could not undo the compression of \"{}\"", file.path))?;
+    let mut chunks = Vec::new();
+    let Some(undone) = undone else {
+        let lengths = lengths_of(&contents);
+        cut(&contents, 0, lengths, &mut chunks);
+        return Ok(CutFile { bytes, hash, parts: Vec::new(), contents, chunks });
+    };
+    let mut at = 0;
+    for part in &undone.parts {
+        let end = at + part.plain as usize;
+        cut(&undone.plain[at..end], at, OF_TEXT, &mut chunks);
+        at = end;
+    }
+    let UndoneFile { parts, plain: mut contents, corrections, raw } = undone;
+    for rest in [corrections, raw] {
+        cut(&rest, contents.len(), OF_TEXT, &mut chunks);
+        contents.extend(rest);
+    }
+    Ok(CutFile { bytes, hash, parts, contents, chunks })
+}
+
+/// Cuts a piece of the contents of a file that begins at `start`.
+fn cut(piece: &[u8], start: usize, lengths: ChunkLengths, chunks: &mut Vec<CutChunk>) {
+    for range in ranges(piece, lengths) {
+        let id = ChunkId::of(&piece[range.clone()]);
+        chunks.push(CutChunk { id, range: start + range.start..start + range.end });
+    }
+}
+
+/// Cuts a file without holding it, and calls `each` with its chunks in order.
+///
+/// # Errors
+/// Those of the store and of `each`.
+pub(super) fn cut_long_file(
+    file: &PutFile,
+    mut each: impl FnMut(ChunkId, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut reader = BlobReader::new(file.store.open(&file.path)?, 0, u64::MAX);
+    let (mut window, mut lengths) = (Vec::new(), None);
+    loop {
+        let read = reader.by_ref().take((WINDOW_BYTES - window.len()) as u64).read_to_end(&mut window);
+        read.map_err(|error| cluster::Error::io(&file.path, "read", error))?;
+        let is_end = window.len() < WINDOW_BYTES;
+        let lengths = *lengths.get_or_insert_with(|| lengths_of(&window));
+        let mut done = 0;
+        for range in ranges(&window, lengths) {
+            // The last one would be longer if the window were.
+            if !is_end && range.end == window.len() {
+                break;
+            }
+            each(ChunkId::of(&window[range.clone()]), &window[range.clone()])?;
+            done = range.end;
+        }
+        window.drain(..done);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns where the chunks of some bytes are. They lie behind each other.
+///
+/// Source: Xia et al., "FastCDC: a Fast and Efficient Content-Defined Chunking Approach for Data Deduplication", USENIX ATC
+/// 2016, as the crate fastcdc has it.
+fn ranges(bytes: &[u8], ChunkLengths(least, mean, most): ChunkLengths) -> impl Iterator<Item = Range<usize>> {
+    FastCDC::new(bytes, least, mean, most).map(|chunk| chunk.offset..chunk.offset + chunk.length)
+}
+
+fn lengths_of(bytes: &[u8]) -> ChunkLengths {
+    let head = &bytes[..bytes.len().min(HEAD_BYTES)];
+    // Text of every encoding but UTF-16 has no zero byte.
+    if head.contains(&0) { OF_MEDIA } else { OF_TEXT }
+}

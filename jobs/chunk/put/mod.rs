@@ -1,0 +1,143 @@
+//! `chunk put`: adds files to a store.
+//!
+//! `input.rs` finds the files, `cut.rs` makes chunks of one, and `chunk_adder.rs` adds those that are not there yet. Here
+//! they are put together.
+
+mod chunk_adder;
+mod cut;
+mod input;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use blake3::Hasher;
+use chrono::{DateTime, Utc};
+use cluster::Stores;
+use datasets::Extractors;
+
+use self::chunk_adder::{AddedChunks, ChunkAdder};
+use self::cut::{CutFile, LONG_FILE_BYTES, cut_file, cut_long_file};
+use self::input::{PutFile, find_files};
+use super::store::{
+    ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest, SnapshotWriter, now,
+};
+use crate::cli::terminal::print;
+use crate::corpus::at_once::each;
+use crate::output::LockOwner;
+
+/// Bytes of files that are cut at the same time. What streams hold may be many times as long.
+const BATCH_BYTES: u64 = 4 << 20;
+/// Largest number of files that are cut at the same time.
+const BATCH_FILES: usize = 256;
+/// The library that undoes deflate, and its version.
+const UNDONE_BY: &str = "preflate-rs 0.7.6";
+
+/// Adds files to the store `uri`, as a snapshot. Returns 0.
+///
+/// # Errors
+/// Those of the stores. Then there is no snapshot; chunks that are in the store already are used by the next put.
+pub(super) fn put(uri: &str, inputs: &[String], workers: usize) -> Result<u8> {
+    let stores = Stores::new();
+    let files = find_files(&stores, inputs)?;
+    let store = ChunkStore::open_or_create(&stores, uri)?;
+    let claim = PutClaim::new(&store)?;
+    let manifest = add_snapshot(&store, inputs, &files, workers)?;
+    drop(claim);
+    let SnapshotCounts { files, bytes, new_chunk_bytes, stored_bytes, .. } = manifest.counts;
+    print(format_args!(
+        "snapshot {}: {files} files, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",
+        manifest.name
+    ))?;
+    Ok(0)
+}
+
+fn add_snapshot(
+    store: &ChunkStore,
+    inputs: &[String],
+    files: &[PutFile],
+    workers: usize,
+) -> Result<SnapshotManifest> {
+    let extractors = Arc::new(Extractors::of_this_program()?);
+    let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%SZ");
+    let name = format!("{time}-{:04x}", ChunkStore::unique() & 0xFFFF);
+    let mut adder = ChunkAdder::new(store)?;
+    let mut snapshot = SnapshotWriter::new(store, &name)?;
+    let mut counts = SnapshotCounts::default();
+    let mut rest = files;
+    while let Some(first) = rest.first() {
+        let count = if first.bytes > LONG_FILE_BYTES { 1 } else { batch(rest) };
+        let (batch, behind) = rest.split_at(count);
+        rest = behind;
+        if first.bytes > LONG_FILE_BYTES {
+            snapshot.push(&add_long_file(&mut adder, first, &mut counts)?)?;
+            continue;
+        }
+        for (file, cut) in batch.iter().zip(each(workers, batch, |file| cut_file(file, &extractors))?) {
+            snapshot.push(&add_file(&mut adder, file, cut, &mut counts)?)?;
+        }
+    }
+    let AddedChunks { packs, stored_bytes, new_chunks, new_chunk_bytes } = adder.finish()?;
+    snapshot.finish(store, |files| {
+        Ok(SnapshotManifest {
+            name: name.clone(),
+            time: now(),
+            host: LockOwner::of_this_process().host,
+            inputs: inputs.to_vec(),
+            counts: SnapshotCounts { stored_bytes, new_chunks, new_chunk_bytes, ..counts },
+            packs,
+            files,
+            made_by: env!("CARGO_PKG_VERSION").to_owned(),
+            undone_by: UNDONE_BY.to_owned(),
+        })
+    })
+}
+
+/// Returns how many of the first files are cut at the same time.
+fn batch(files: &[PutFile]) -> usize {
+    let mut bytes = 0;
+    let fits = |file: &&PutFile| {
+        bytes += file.bytes;
+        bytes <= BATCH_BYTES
+    };
+    files.iter().take(BATCH_FILES).take_while(fits).count().max(1)
+}
+
+fn add_file(
+    adder: &mut ChunkAdder,
+    file: &PutFile,
+    cut: CutFile,
+    counts: &mut SnapshotCounts,
+) -> Result<SnapshotFile> {
+    let is_undone = !cut.parts.is_empty();
+    let mut chunks = Vec::new();
+    for chunk in &cut.chunks {
+        adder.add(chunk.id, &cut.contents[chunk.range.clone()], is_undone, &mut chunks)?;
+    }
+    counts.files += 1;
+    counts.bytes += cut.bytes;
+    counts.undone_files += u64::from(is_undone);
+    counts.chunk_bytes += cut.contents.len() as u64;
+    let PutFile { name, mode, modified, .. } = file.clone();
+    Ok(SnapshotFile { name, bytes: cut.bytes, hash: cut.hash, mode, modified, parts: cut.parts, chunks })
+}
+
+/// Adds a file that is not held in memory.
+fn add_long_file(
+    adder: &mut ChunkAdder,
+    file: &PutFile,
+    counts: &mut SnapshotCounts,
+) -> Result<SnapshotFile> {
+    let (mut hasher, mut bytes, mut chunks) = (Hasher::new(), 0, Vec::new());
+    cut_long_file(file, |id, chunk| {
+        hasher.update(chunk);
+        bytes += chunk.len() as u64;
+        adder.add(id, chunk, false, &mut chunks)
+    })
+    .with_context(|| format!("could not put \"{}\"", file.name))?;
+    counts.files += 1;
+    counts.bytes += bytes;
+    counts.chunk_bytes += bytes;
+    let (PutFile { name, mode, modified, .. }, hash) = (file.clone(), *hasher.finalize().as_bytes());
+    Ok(SnapshotFile { name, bytes, hash, mode, modified, parts: Vec::new(), chunks })
+}

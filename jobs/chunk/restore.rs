@@ -1,0 +1,108 @@
+//! `chunk restore`: writes the files of a snapshot as they were.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use cluster::{Stores, one_line, path_of_text};
+use datasets::Extractors;
+use tempfile::NamedTempFile;
+
+use super::args::RestoreArgs;
+use super::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+
+/// Restores the files that `args` name. Returns 0, or 1 if there are files that could not be restored, each of which is
+/// told of.
+///
+/// # Errors
+/// Those of the store, and [`WrongUse`] when no file has such a name.
+pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
+    let stores = Stores::new();
+    let store = ChunkStore::open(&stores, &args.store)?;
+    let manifest = store.snapshot(&args.snapshot)?;
+    let folder = match &args.folder {
+        Some(folder) => Some(local_folder(&stores, folder)?),
+        None => None,
+    };
+    let mut contents = ContentReader::new(&store, &Arc::new(Extractors::of_this_program()?));
+    let mut files = SnapshotReader::open(&store, &manifest)?;
+    let (mut restored, mut failed) = (0u64, 0u64);
+    while let Some(file) = files.next()? {
+        if !args.names.is_empty() && !args.names.iter().any(|name| is_at_or_below(&file.name, name)) {
+            continue;
+        }
+        let result = match &folder {
+            Some(folder) => restore_file(&mut contents, &manifest, &file, folder, args.overwrite),
+            None => contents.write(&manifest, &file, &mut io::stdout().lock()),
+        };
+        match result {
+            Ok(()) => restored += 1,
+            Err(error) => {
+                failed += 1;
+                say(one_line(&format!("error: \"{}\" is not restored: {error:#}", file.name)));
+            }
+        }
+    }
+    if restored + failed == 0 && !args.names.is_empty() {
+        bail!(WrongUse(format!("snapshot {} has no such file", manifest.name)));
+    }
+    if folder.is_some() {
+        say(format_args!("{restored} files restored from snapshot {}", manifest.name));
+    }
+    Ok(u8::from(failed > 0))
+}
+
+fn local_folder(stores: &Stores, folder: &str) -> Result<PathBuf> {
+    let (store, path) = stores.locate(folder)?;
+    if !store.prefix().is_empty() {
+        bail!(WrongUse(format!("\"{folder}\" is no folder of this machine")));
+    }
+    Ok(path_of_text(&path))
+}
+
+fn is_at_or_below(name: &str, above: &str) -> bool {
+    let above = above.trim_end_matches('/');
+    name.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Writes a file beside its place, and moves it there once its hash is right.
+fn restore_file(
+    contents: &mut ContentReader,
+    manifest: &SnapshotManifest,
+    file: &SnapshotFile,
+    folder: &Path,
+    overwrite: bool,
+) -> Result<()> {
+    let is_below = file.name.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if !is_below {
+        bail!("its name leads out of the folder");
+    }
+    let path = folder.join(path_of_text(&file.name));
+    let above = path.parent().unwrap_or(folder);
+    fs::create_dir_all(above).with_context(|| format!("could not create {}", above.display()))?;
+    if !overwrite && path.symlink_metadata().is_ok() {
+        bail!("{} is there already; --overwrite replaces it", path.display());
+    }
+    let mut temporary = NamedTempFile::new_in(above)?;
+    let mut buffered = io::BufWriter::with_capacity(1 << 17, temporary.as_file_mut());
+    contents.write(manifest, file, &mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    if let Some(mode) = file.mode {
+        temporary.as_file().set_permissions(Permissions::from_mode(mode))?;
+    }
+    if let Some(time) = file.modified.and_then(|time| u64::try_from(time).ok()) {
+        temporary.as_file().set_modified(UNIX_EPOCH + Duration::from_nanos(time))?;
+    }
+    match overwrite {
+        true => temporary.persist(&path)?,
+        false => temporary.persist_noclobber(&path)?,
+    };
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! `chunk stats`: what a store holds, in numbers.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use cluster::Stores;
+use serde::Serialize;
+
+use super::chunk_use::{ChunkUse, ChunkUses};
+use super::store::{ChunkPack, ChunkStore, SnapshotCounts, SnapshotReader};
+use crate::cli::terminal::{print, say};
+
+/// Longest extension that is a kind of file.
+const MOST_EXTENSION_CHARS: usize = 8;
+
+#[derive(Serialize)]
+struct StoreStats {
+    snapshots: Vec<SnapshotStats>,
+    /// Files of all snapshots by their extensions.
+    kinds: BTreeMap<String, KindStats>,
+    packs: usize,
+    /// Number of bytes of packs, and of everything in the store.
+    pack_bytes: u64,
+    bytes: u64,
+    chunks: u64,
+    chunk_bytes: u64,
+    /// Number of bytes of chunks that no snapshot wants.
+    unused_chunk_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct SnapshotStats {
+    name: String,
+    #[serde(flatten)]
+    counts: SnapshotCounts,
+    /// Number of bytes of chunks that no other snapshot wants.
+    own_chunk_bytes: u64,
+}
+
+#[derive(Default, Serialize)]
+struct KindStats {
+    files: u64,
+    bytes: u64,
+}
+
+/// Prints what a store holds. Returns 0.
+///
+/// # Errors
+/// Those of the store, and damage.
+pub(super) fn print_stats(uri: &str, json: bool) -> Result<u8> {
+    let store = ChunkStore::open(&Stores::new(), uri)?;
+    let stats = stats_of(&store)?;
+    if json {
+        print(format_args!("{}\n", serde_json::to_string_pretty(&stats)?))?;
+        return Ok(0);
+    }
+    print(format_args!("{:<28} {:>9} {:>14} {:>14} {:>14}\n", "snapshot", "files", "bytes", "new chunks", "own chunks"))?;
+    for SnapshotStats { name, counts, own_chunk_bytes } in &stats.snapshots {
+        let SnapshotCounts { files, bytes, new_chunk_bytes, .. } = counts;
+        print(format_args!("{name:<28} {files:>9} {bytes:>14} {new_chunk_bytes:>14} {own_chunk_bytes:>14}\n"))?;
+    }
+    for (kind, KindStats { files, bytes }) in &stats.kinds {
+        print(format_args!("{kind:<28} {files:>9} {bytes:>14}\n"))?;
+    }
+    let StoreStats { packs, pack_bytes, bytes, chunks, chunk_bytes, unused_chunk_bytes, .. } = stats;
+    print(format_args!(
+        "{chunks} chunks of {chunk_bytes} bytes, {unused_chunk_bytes} of them unused, in {packs} packs of {pack_bytes} bytes; \
+         {bytes} bytes in all\n"
+    ))?;
+    Ok(0)
+}
+
+fn stats_of(store: &ChunkStore) -> Result<StoreStats> {
+    let snapshots = store.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+    let uses = ChunkUses::of(store, &snapshots)?;
+    let mut stats = StoreStats {
+        kinds: kinds(store, &snapshots)?,
+        snapshots: snapshots
+            .into_iter()
+            .map(|snapshot| SnapshotStats { name: snapshot.name, counts: snapshot.counts, own_chunk_bytes: 0 })
+            .collect(),
+        packs: 0,
+        pack_bytes: 0,
+        bytes: store.store.everything(&store.path_of(""))?.iter().map(|entry| entry.bytes).sum(),
+        chunks: 0,
+        chunk_bytes: 0,
+        unused_chunk_bytes: 0,
+    };
+    for (number, bytes) in store.packs()? {
+        stats.packs += 1;
+        stats.pack_bytes += bytes;
+        let pack = match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
+            Ok(pack) => pack,
+            Err(error) => {
+                say(format_args!("warning: {error}"));
+                continue;
+            }
+        };
+        for (at, chunk) in pack.directory.chunks.iter().enumerate().filter(|(_, chunk)| chunk.bytes > 0) {
+            let bytes = u64::from(chunk.bytes);
+            stats.chunks += 1;
+            stats.chunk_bytes += bytes;
+            match uses.of_chunk(number, at) {
+                ChunkUse::None => stats.unused_chunk_bytes += bytes,
+                ChunkUse::One(snapshot) => stats.snapshots[snapshot as usize].own_chunk_bytes += bytes,
+                ChunkUse::Several => {}
+            }
+        }
+    }
+    Ok(stats)
+}
+
+/// Counts the files of all snapshots by their extensions.
+fn kinds(
+    store: &ChunkStore,
+    snapshots: &[super::store::SnapshotManifest],
+) -> Result<BTreeMap<String, KindStats>> {
+    let mut kinds = BTreeMap::<String, KindStats>::new();
+    for manifest in snapshots {
+        let mut files = SnapshotReader::open(store, manifest)?;
+        while let Some(file) = files.next()? {
+            let last = file.name.rsplit('/').next().unwrap_or_default();
+            let extension = last.rsplit_once('.').map_or("", |(_, extension)| extension);
+            let is_kind = extension.len() <= MOST_EXTENSION_CHARS
+                && extension.chars().all(|c| c.is_ascii_alphanumeric());
+            let kind = if is_kind && !extension.is_empty() { extension } else { "other" };
+            let kind = kinds.entry(kind.to_lowercase()).or_default();
+            kind.files += 1;
+            kind.bytes += file.bytes;
+        }
+    }
+    Ok(kinds)
+}

@@ -1,0 +1,179 @@
+//! Snapshots: what a user has put into a store at one time.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use cluster::runs::{RunCursor, RunReader, RunShape, RunSummary, RunWriter};
+use cluster::{Error, Store};
+use datasets::DeflatePart;
+use serde::{Deserialize, Serialize};
+
+use super::pack_layout::PackNumber;
+use super::store_folder::ChunkStore;
+use crate::output::write_sealed;
+
+/// Rows of the files of a snapshot: the number of a file, and a [`SnapshotFile`] in postcard's encoding.
+const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
+
+/// What a snapshot says about itself. It is written last: without it there is no snapshot.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(in crate::chunk) struct SnapshotManifest {
+    /// Its name, which begins with its time.
+    pub name: String,
+    /// Time at which it was made, in seconds since 1970.
+    pub time: u64,
+    /// Host on which it was made.
+    pub host: String,
+    /// Inputs as the user has named them.
+    pub inputs: Vec<String>,
+    pub counts: SnapshotCounts,
+    /// The packs that its files refer to, by their places in this list.
+    pub packs: Vec<PackNumber>,
+    /// The run of its files, in the order of their names.
+    pub files: RunSummary,
+    /// Version of the program.
+    pub made_by: String,
+    /// Version of what has undone deflate, which must be able to make the streams again.
+    pub undone_by: String,
+}
+
+/// What `chunk ls --json` says of a snapshot.
+#[derive(Serialize)]
+pub(in crate::chunk) struct SnapshotFacts<'a> {
+    name: &'a str,
+    time: u64,
+    host: &'a str,
+    inputs: &'a [String],
+    #[serde(flatten)]
+    counts: SnapshotCounts,
+    made_by: &'a str,
+    undone_by: &'a str,
+}
+
+impl SnapshotManifest {
+    /// Returns what is of interest to a user.
+    pub fn facts(&self) -> SnapshotFacts<'_> {
+        let SnapshotManifest { name, time, host, inputs, counts, made_by, undone_by, .. } = self;
+        SnapshotFacts { name, time: *time, host, inputs, counts: *counts, made_by, undone_by }
+    }
+}
+
+/// Counts of a put.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(in crate::chunk) struct SnapshotCounts {
+    pub files: u64,
+    /// Number of bytes of the files.
+    pub bytes: u64,
+    /// Number of files whose deflate streams were undone.
+    pub undone_files: u64,
+    /// Number of bytes of the chunks of all files.
+    pub chunk_bytes: u64,
+    /// Number of chunks that were not there before, and their bytes.
+    pub new_chunks: u64,
+    pub new_chunk_bytes: u64,
+    /// Number of bytes of the new packs.
+    pub stored_bytes: u64,
+}
+
+/// A file of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::chunk) struct SnapshotFile {
+    /// Name below the folder that it is restored to, as the text of a path.
+    pub name: String,
+    pub bytes: u64,
+    /// BLAKE3 hash of its bytes.
+    pub hash: [u8; 32],
+    /// Permissions, if the store that it came from has them.
+    pub mode: Option<u32>,
+    /// Time of its last change, in nanoseconds since 1970.
+    pub modified: Option<i64>,
+    /// How it is made of its chunks. Without parts the chunks are its bytes; else they are what streams hold, corrections,
+    /// and other bytes, and `UndoneFile` makes the file of them.
+    pub parts: Vec<DeflatePart>,
+    pub chunks: Vec<ChunkRun>,
+}
+
+/// Chunks that follow each other in a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::chunk) struct ChunkRun {
+    /// Place of the pack in the list of the snapshot.
+    pub pack: u32,
+    pub first: u32,
+    pub count: u32,
+}
+
+/// A snapshot that is being written.
+pub(in crate::chunk) struct SnapshotWriter {
+    store: Arc<dyn Store>,
+    name: String,
+    run: RunWriter,
+    files: u64,
+}
+
+impl SnapshotWriter {
+    /// Begins a snapshot of a name.
+    pub fn new(store: &ChunkStore, name: &str) -> Result<Self> {
+        let path = store.path_of(&format!("snapshots/{name}.files"));
+        let run = RunWriter::new(store.store.create(&path)?, &path, FILES)?;
+        Ok(SnapshotWriter { store: Arc::clone(&store.store), name: name.to_owned(), run, files: 0 })
+    }
+
+    /// Adds a file. Files come in the order of their names.
+    pub fn push(&mut self, file: &SnapshotFile) -> Result<()> {
+        self.run.push(&[self.files], &postcard::to_stdvec(file)?)?;
+        self.files += 1;
+        Ok(())
+    }
+
+    /// Finishes the list of files, and makes everything in the store durable. Then `complete` gets the summary of the list
+    /// and returns the manifest, which makes the snapshot one.
+    pub fn finish(
+        self,
+        store: &ChunkStore,
+        complete: impl FnOnce(RunSummary) -> Result<SnapshotManifest>,
+    ) -> Result<SnapshotManifest> {
+        let summary = self.run.finish()?;
+        self.store.settle(&store.path)?;
+        let manifest = complete(summary)?;
+        let path = store.path_of(&format!("snapshots/{}.json", self.name));
+        write_sealed(self.store.as_ref(), &path, &store.path_of("snapshots"), &manifest)?;
+        Ok(manifest)
+    }
+}
+
+/// Reader of the files of a snapshot.
+pub(in crate::chunk) struct SnapshotReader {
+    run: RunReader,
+    cursor: RunCursor,
+}
+
+impl SnapshotReader {
+    /// Opens the list of files.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn open(store: &ChunkStore, manifest: &SnapshotManifest) -> Result<Self, Error> {
+        let blob = store.store.open_settled(&store.path_of(&format!("snapshots/{}.files", manifest.name)))?;
+        let run = RunReader::open(blob, &manifest.files)?;
+        let mut cursor = run.cursor();
+        cursor.seek(&[0])?;
+        Ok(SnapshotReader { run, cursor })
+    }
+
+    /// Returns the next file.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn next(&mut self) -> Result<Option<SnapshotFile>> {
+        let Some(row) = self.cursor.next_row()? else { return Ok(None) };
+        Ok(Some(postcard::from_bytes(row.bytes).context("a file of a snapshot is of another form")?))
+    }
+
+    /// Reads every byte of the list.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.run.check()
+    }
+}

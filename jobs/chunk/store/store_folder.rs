@@ -1,0 +1,129 @@
+//! The folder of a store, and what is in it.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use cluster::{Store, Stores, one_line};
+use operators::hash::Secret;
+use serde::{Deserialize, Serialize};
+
+use super::pack_layout::PackNumber;
+use super::snapshot::SnapshotManifest;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+use crate::output::{read_sealed, write_sealed};
+
+/// Version of the format.
+const FORMAT: u32 = 1;
+/// File that makes a folder a store.
+const SETTINGS: &str = "chunks.json";
+
+/// A store that is open.
+#[derive(Clone)]
+pub(in crate::chunk) struct ChunkStore {
+    pub store: Arc<dyn Store>,
+    /// Folder as the user has named it.
+    pub uri: String,
+    pub(super) path: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct StoreSettings {
+    format: u32,
+}
+
+impl ChunkStore {
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is none, and when it is of another version.
+    pub fn open(stores: &Stores, uri: &str) -> Result<Self> {
+        let (store, path) = stores.locate(uri)?;
+        let store = ChunkStore { store, uri: uri.to_owned(), path: path.trim_end_matches('/').to_owned() };
+        match read_sealed::<StoreSettings>(store.store.as_ref(), &store.path_of(SETTINGS))? {
+            Some(StoreSettings { format: FORMAT }) => Ok(store),
+            Some(_) => bail!(WrongUse(format!("the store \"{uri}\" is of another version of this program"))),
+            None => bail!(WrongUse(format!("\"{uri}\" is no store: chunk put makes one"))),
+        }
+    }
+
+    /// Opens a store, or makes one in a folder that is missing or empty.
+    ///
+    /// # Errors
+    /// Those of [`ChunkStore::open`].
+    pub fn open_or_create(stores: &Stores, uri: &str) -> Result<Self> {
+        let (store, path) = stores.locate(uri)?;
+        let path = path.trim_end_matches('/').to_owned();
+        let is_new = !store.exists(&format!("{path}/{SETTINGS}"))?;
+        if is_new && store.children_if_any(&path)?.is_empty() {
+            write_sealed(
+                store.as_ref(),
+                &format!("{path}/{SETTINGS}"),
+                &path,
+                &StoreSettings { format: FORMAT },
+            )?;
+        }
+        ChunkStore::open(stores, uri)
+    }
+
+    /// Returns the path of something in the store.
+    pub fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    /// Returns the path of the file of a pack.
+    pub fn pack_path(&self, number: PackNumber) -> String {
+        self.path_of(&format!("packs/{number}.pack"))
+    }
+
+    /// Returns a number that no other pack, claim or index has.
+    pub fn unique() -> u64 {
+        Secret::random().words()[0]
+    }
+
+    /// Returns the packs and the bytes of each, in the order of their numbers. Those of other processes may not be whole
+    /// yet.
+    pub fn packs(&self) -> Result<Vec<(PackNumber, u64)>> {
+        let packs = self.store.children_if_any(&self.path_of("packs"))?;
+        let number = |path: &str| u64::from_str_radix(path.rsplit('/').next()?.strip_suffix(".pack")?, 16).ok();
+        let mut packs: Vec<_> = packs
+            .iter()
+            .filter_map(|entry| Some((PackNumber(number(&entry.path)?), entry.bytes)))
+            .collect();
+        packs.sort_unstable();
+        Ok(packs)
+    }
+
+    /// Returns the snapshots, the oldest first. One that is damaged is told of and left out; `each_damage` gets its name.
+    pub fn snapshots(&self, mut each_damage: impl FnMut(String)) -> Result<Vec<SnapshotManifest>> {
+        let mut snapshots = Vec::new();
+        for entry in self.store.children_if_any(&self.path_of("snapshots"))? {
+            if !entry.path.ends_with(".json") {
+                continue;
+            }
+            match read_sealed::<SnapshotManifest>(self.store.as_ref(), &entry.path) {
+                Ok(manifest) => snapshots.extend(manifest),
+                Err(error) => each_damage(one_line(&format!("{error:#}")).to_string()),
+            }
+        }
+        snapshots.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
+        Ok(snapshots)
+    }
+
+    /// Returns the snapshot that a user has named: `latest`, or the beginning of a name that only one has.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is none, or several.
+    pub fn snapshot(&self, name: &str) -> Result<SnapshotManifest> {
+        let mut all = self.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+        if name == "latest" {
+            return all.pop().ok_or_else(|| WrongUse(format!("\"{}\" has no snapshot", self.uri)).into());
+        }
+        all.retain(|snapshot| snapshot.name.starts_with(name));
+        match all.len() {
+            1 => Ok(all.remove(0)),
+            0 => bail!(WrongUse(format!("\"{}\" has no snapshot \"{name}\"", self.uri))),
+            _ => bail!(WrongUse(format!("\"{}\" has several snapshots that begin with \"{name}\"", self.uri))),
+        }
+    }
+}
