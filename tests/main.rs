@@ -9,6 +9,7 @@
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
+//! | `chunk` | files come back from a store as they were; what repeats is cut out of a corpus, and nothing else |
 //! | `serve` | a served index answers as the command line does, and what it acknowledges lasts |
 //! | `hbase` | an index in HBase loses nothing acknowledged, and two racing twins are never both new |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
@@ -30,6 +31,7 @@
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
 mod answers;
+mod chunk;
 mod commands;
 mod corpus;
 mod faults;

@@ -12,8 +12,8 @@ use super::store_folder::ChunkStore;
 use crate::cli::terminal::say;
 use crate::output::{read_sealed, write_sealed};
 
-/// Rows of an index: the two words of a chunk's name, its pack, and its number there.
-const PLACES: RunShape = RunShape { key_words: 3, value_words: 1, bytes: false };
+/// Rows of an index: the first word of a chunk's name, its pack, and its number there.
+const PLACES: RunShape = RunShape { key_words: 3, value_words: 0, bytes: false };
 /// Number of rows below which files count as equally large when they are merged.
 const FEW_ROWS: u64 = 1 << 16;
 const FOLDER: &str = "index";
@@ -68,7 +68,8 @@ impl ChunkIndex {
         Ok(index)
     }
 
-    /// Returns a place of a chunk for which `is_good` is true, if there is one.
+    /// Returns a place for which `is_good` is true, if there is one. It is asked about each chunk whose name begins as that
+    /// of the wanted one does.
     ///
     /// Cost: a read in each file of the index.
     ///
@@ -79,11 +80,11 @@ impl ChunkIndex {
         id: ChunkId,
         mut is_good: impl FnMut(ChunkPlace) -> Result<bool>,
     ) -> Result<Option<ChunkPlace>> {
-        let [high, low] = id.words();
+        let word = id.first_word();
         for cursor in &mut self.cursors {
-            cursor.look_up(&[high, low, 0])?;
-            while let Some(row) = cursor.next_row()?.filter(|row| row.words[..2] == [high, low]) {
-                let place = ChunkPlace { pack: PackNumber(row.words[2]), number: row.words[3] as u32 };
+            cursor.look_up(&[word, 0, 0])?;
+            while let Some(row) = cursor.next_row()?.filter(|row| row.words[0] == word) {
+                let place = ChunkPlace { pack: PackNumber(row.words[1]), number: row.words[2] as u32 };
                 if is_good(place)? {
                     return Ok(Some(place));
                 }
@@ -106,12 +107,12 @@ impl ChunkIndex {
 
     fn add_rows(&mut self, store: &ChunkStore, mut rows: Vec<(ChunkId, ChunkPlace)>) -> Result<()> {
         let packs = rows.iter().map(|(_, place)| place.pack).collect();
-        rows.sort_unstable();
-        rows.dedup_by_key(|(id, place)| (*id, place.pack));
+        let key = |&(id, place): &(ChunkId, ChunkPlace)| (id.first_word(), place);
+        rows.sort_unstable_by_key(key);
+        rows.dedup_by_key(|row| key(row));
         self.write(store, packs, BTreeSet::new(), |run| {
             rows.iter().try_for_each(|(id, place)| {
-                let [high, low] = id.words();
-                Ok(run.push(&[high, low, place.pack.0, place.number.into()], b"")?)
+                Ok(run.push(&[id.first_word(), place.pack.0, place.number.into()], b"")?)
             })
         })?;
         self.files.sort_by_key(|file| std::cmp::Reverse(file.entry.summary.rows));
@@ -127,8 +128,8 @@ impl ChunkIndex {
                 let mut last = [0; 3];
                 while let Some(row) = rows.next_row()? {
                     // A pack that two puts have found is in two files.
-                    if row.words[..3] != last {
-                        last.copy_from_slice(&row.words[..3]);
+                    if row.words != last {
+                        last.copy_from_slice(row.words);
                         run.push(row.words, b"")?;
                     }
                 }

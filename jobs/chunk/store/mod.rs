@@ -24,8 +24,6 @@ mod pack_reader;
 mod pack_writer;
 mod snapshot;
 mod store_folder;
-#[cfg(test)]
-mod tests;
 
 pub(super) use chunk_index::ChunkIndex;
 pub(super) use claims::{PutClaim, freeze, frozen, frozen_packs, living_claims, now};

@@ -10,7 +10,7 @@ pub(super) const MAGIC: &[u8; 8] = b"DDJCHK01";
 pub(super) const FOOTER_BYTES: usize = 24;
 /// Number of bytes of chunks after which a frame is full. A frame is compressed as a whole, so a chunk costs the
 /// decompression of one.
-pub(super) const FRAME_BYTES: usize = 4 << 20;
+pub(super) const FRAME_BYTES: usize = 8 << 20;
 /// Number of compressed bytes after which a pack is full.
 pub(super) const PACK_BYTES: u64 = 32 << 20;
 
@@ -26,10 +26,9 @@ impl ChunkId {
         ChunkId(id)
     }
 
-    /// Returns the name as two words, for an index.
-    pub fn words(self) -> [u64; 2] {
-        let (high, low) = self.0.split_at(8);
-        [high, low].map(|half| half.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+    /// Returns the first 64 bits, by which an index finds the chunk.
+    pub fn first_word(self) -> u64 {
+        self.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
     }
 }
 

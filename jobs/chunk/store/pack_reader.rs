@@ -13,7 +13,7 @@ use super::pack_layout::{ChunkId, ChunkPlace, FOOTER_BYTES, FRAME_BYTES, MAGIC, 
 /// Largest number of packs whose directories are kept.
 const KEPT_PACKS: usize = 48;
 /// Largest number of frames that are kept decompressed.
-const KEPT_FRAMES: usize = 8;
+const KEPT_FRAMES: usize = 6;
 /// Longest chunk, which is a frame of its own.
 const MAX_CHUNK_BYTES: usize = 64 << 20;
 

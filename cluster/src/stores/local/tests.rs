@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
+use std::time::UNIX_EPOCH;
 
 use tempfile::TempDir;
 

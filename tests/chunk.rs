@@ -1,0 +1,4 @@
+//! Tests of `chunk`: block-level deduplication.
+
+mod store;
+mod store_faults;

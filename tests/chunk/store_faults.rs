@@ -1,0 +1,140 @@
+//! What a store survives: deaths at any step, damage, and a prune beside a put.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::store::{docx, restored, stats};
+use crate::support::{Folder, Random, Tree, run, signal, status, wait_until};
+
+/// Returns the names of the snapshots, the oldest first.
+fn snapshots(here: &Folder) -> Vec<String> {
+    let stats = stats(here, "store");
+    let names = stats["snapshots"].as_array().unwrap().iter();
+    names.map(|snapshot| snapshot["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Changes the folder `in`: adds, changes or removes a file.
+fn change(here: &Folder, random: &mut Random) {
+    let name = format!("in/{}.docx", random.below(4));
+    match random.below(4) {
+        0 => drop(fs::remove_file(here.path(&name))),
+        1 => here.write(&name, random.text(3000)),
+        _ => {
+            let texts: Vec<String> = (0..100).map(|line| Random(line * line % 17).text(30)).collect();
+            here.write(&name, docx(&texts[random.below(90)..]));
+        }
+    }
+}
+
+fn files(here: &Folder) -> Tree {
+    here.contents("in").into_iter().map(|(name, bytes)| (format!("in/{name}"), bytes)).collect()
+}
+
+/// The names that a snapshot of a killed put might have are those that are not known yet.
+fn learn(here: &Folder, known: &mut BTreeMap<String, Tree>, expected: &Tree) {
+    for name in snapshots(here) {
+        known.entry(name).or_insert_with(|| expected.clone());
+    }
+}
+
+#[test]
+fn whatever_is_put_forgotten_pruned_and_killed_the_snapshots_are_what_was_put() {
+    for seed in 0..4 {
+        let (here, mut random) = (Folder::new(), Random(seed));
+        here.write("in/first", "first");
+        here.run("chunk put store in").ends(0);
+        let mut known = BTreeMap::new();
+        learn(&here, &mut known, &files(&here));
+        for _ in 0..14 {
+            change(&here, &mut random);
+            let steps = ["create", "finish", "settle", "remove", "write"];
+            let fault = format!("0 {} {} kill", steps[random.below(5)], 1 + random.below(9));
+            let fault = if random.below(2) == 0 { fault } else { String::new() };
+            let name = known.keys().nth(random.below(known.len())).cloned().unwrap_or_default();
+            let line = match random.below(4) {
+                0 if known.len() > 1 => format!("chunk forget store {name}"),
+                1 => "chunk prune store".to_owned(),
+                _ => "chunk put store in".to_owned(),
+            };
+            let ended = run(here.command(&line).env("DEDUP_FAULT", &fault));
+            assert!(ended.code == Some(0) || !fault.is_empty(), "{line}: {ended:?}");
+            if line.contains("forget") {
+                known.retain(|name, _| snapshots(&here).contains(name));
+            }
+            learn(&here, &mut known, &files(&here));
+            assert_eq!(snapshots(&here).len(), known.len(), "a snapshot is lost by {line}");
+            here.run("chunk check store").ends(0);
+        }
+        for (name, expected) in &known {
+            assert!(restored(&here, "store", name) == *expected, "{name} of seed {seed}");
+        }
+        here.run("chunk forget store --keep-last 0").ends(0);
+        here.run("chunk prune store").ends(0);
+        assert_eq!(stats(&here, "store")["packs"], 0);
+    }
+}
+
+/// A put is stopped at each of its steps in turn, and meanwhile everything is forgotten and pruned.
+#[test]
+fn a_prune_takes_nothing_from_a_put_that_is_running() {
+    let (here, mut random) = (Folder::new(), Random(5));
+    for file in 0..5 {
+        here.write(&format!("in/{file}.txt"), random.text(5000));
+    }
+    let mut steps = 0;
+    for step in 1.. {
+        here.run("chunk put store in").ends(0);
+        let first = snapshots(&here);
+        let mut put = here.command("chunk put store in").env("DEDUP_FAULT", format!("0 create {step} stop")).spawn().unwrap();
+        let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
+        wait_until("the put stops", std::time::Duration::from_secs(60), is_stopped);
+        if put.try_wait().unwrap().is_some() {
+            break;
+        }
+        here.run(&format!("chunk forget store {}", first.join(" "))).ends(0);
+        here.run("chunk prune store").ends(0);
+        signal(put.id(), "CONT");
+        assert!(put.wait().unwrap().success());
+        assert!(restored(&here, "store", "latest") == files(&here), "after step {step}");
+        here.run("chunk prune store").ends(0);
+        here.run("chunk check store --read-data").ends(0);
+        assert!(restored(&here, "store", "latest") == files(&here), "after step {step}");
+        steps = step;
+    }
+    assert!(steps > 2, "the put was stopped {steps} times");
+}
+
+#[test]
+fn every_flipped_bit_is_named_and_costs_no_other_file() {
+    let (here, mut random) = (Folder::new(), Random(6));
+    here.write("in/a.docx", docx(&[random.text(200)]));
+    here.write("in/b.txt", random.text(200));
+    here.run("chunk put store in").ends(0);
+    here.run("chunk check store --read-data").ends(0);
+    let all = here.contents("store");
+    for (name, bytes) in &all {
+        for _ in 0..8 {
+            let (mut damaged, at) = (bytes.clone(), random.below(bytes.len()));
+            damaged[at] ^= 1 << random.below(8);
+            here.write(&format!("store/{name}"), &damaged);
+            let check = here.run("chunk check store --read-data");
+            assert!(matches!(check.code, Some(1 | 2)), "byte {at} of {name}: {check:?}");
+            let last = name.rsplit('/').next().unwrap();
+            assert!(
+                format!("{}{}", check.stdout, check.stderr).contains(last.split('.').next().unwrap()),
+                "byte {at} of {name}: {check:?}"
+            );
+            if name.starts_with("packs/") {
+                fs::remove_dir_all(here.path("out")).ok();
+                let restore = here.run("chunk restore store out").ends(1);
+                assert!(restore.stderr.contains("is not restored"), "{restore:?}");
+            }
+        }
+        here.write(&format!("store/{name}"), bytes);
+    }
+    here.run("chunk check store --read-data").ends(0);
+    // A missing index is made again.
+    fs::remove_dir_all(here.path("store/index")).unwrap();
+    here.run("chunk put store in").ends(0);
+    assert_eq!(stats(&here, "store")["packs"], 2);
+}
