@@ -1,6 +1,8 @@
 //! The job `chunk`: block-level deduplication.
 //!
-//! This room uses `corpus` and `output`.
+//! `compare` measures block methods. This room uses `cli`, `corpus`, `output` and `progress`.
+
+mod compare;
 
 use anyhow::Result;
 
@@ -14,9 +16,13 @@ pub struct Args {
 }
 
 #[derive(clap::Subcommand)]
-enum Tool {}
+enum Tool {
+    Compare(Box<compare::Args>),
+}
 
 /// Runs the job, and returns its exit code.
-pub fn run(_common: &Common, args: Args) -> Result<u8> {
-    match args.tool {}
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    match args.tool {
+        Tool::Compare(args) => compare::run(common, &args),
+    }
 }
