@@ -28,16 +28,14 @@ use crate::corpus::input::InputOptions;
 /// Compare block methods by what they save
 ///
 /// With inputs, measures each method on their texts, in the order of the files: folders of txt, docx and pdf, or any
-/// corpus. All texts are held in memory. Without inputs, makes figures 4, 5 and 6 of Peng 2017 on generated texts, for
-/// all methods. A method is file, fsp:SIZE, rabin:SIZE, gear:SIZE, paragraph, sentence, peng2017:bits=128,
-/// peng2017:bits=160 or paragraph+delta.
+/// corpus. All texts are held in memory. Without inputs, makes figures 4, 5 and 6 of Peng 2017 on generated texts.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
     #[arg(value_name = "INPUT", value_parser = paths())]
     inputs: Vec<String>,
     /// Methods to compare, as a comma list [default: all]
-    #[arg(long, value_name = "SPECS", value_delimiter = ',', value_parser = block_spec)]
+    #[arg(long, value_name = "SPECS", value_delimiter = ',', value_parser = block_spec, long_help = methods_help())]
     methods: Vec<BlockSpec>,
     /// Level of Zstandard for the column zstd
     #[arg(long, value_name = "N", default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=22))]
@@ -59,6 +57,10 @@ pub(super) struct Args {
     json: Option<String>,
     #[command(flatten)]
     input: InputOptions,
+}
+
+fn methods_help() -> String {
+    format!("Methods to compare, as a comma list [default: all]\n\nA method is {}.", BlockSpec::forms())
 }
 
 fn block_spec(text: &str) -> Result<BlockSpec, String> {

@@ -1,8 +1,8 @@
 //! Peng 2017: paragraphs with a SimHash of their sentences, and sentences of similar paragraphs.
 //! docs/papers/peng2017.md says where the paper leaves a choice.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use md5::{Digest, Md5};
 use sha1::Sha1;
@@ -76,12 +76,13 @@ fn words<const WORDS: usize>(hash: &[u8]) -> [u64; WORDS] {
 }
 
 /// Returns the print of a paragraph: the SimHash of its sentences, each of weight 1. A bit for which as many hashes have a
-/// 1 as a 0 is 0 (section 2.3, step 4: "greater than 0").
+/// 1 as a 0 is 0 (section 2.3, step 4: "greater than 0"). White space behind a sentence, such as the newline that ends the
+/// paragraph, is no sentence. The print of a paragraph of white space is 0.
 ///
 /// Cost: the hashes, and one addition for each of their bits.
 pub fn print<const WORDS: usize>(paragraph: &str, hash: SentenceHash<WORDS>) -> [u64; WORDS] {
     let (mut ones, mut sentences) = ([[0u32; 64]; WORDS], 0);
-    for sentence in Unit::Sentence.of(paragraph) {
+    for sentence in Unit::Sentence.of(paragraph).filter(|sentence| !sentence.trim().is_empty()) {
         sentences += 1;
         for (ones, word) in ones.iter_mut().zip(hash(sentence.as_bytes())) {
             ones.iter_mut().enumerate().for_each(|(bit, ones)| *ones += (word >> bit & 1) as u32);
@@ -101,14 +102,16 @@ pub fn distance<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> u32 {
 
 /// Store of Peng's method.
 ///
-/// Memory beside the data: 24 bytes of prints and 40 bytes of tables for each different paragraph, 30 for each different
-/// sentence.
+/// Memory beside the data: up to 60 bytes of prints and 30 bytes of a table for each different paragraph, and 30 for each
+/// different sentence.
 struct PengStore<'a, const WORDS: usize> {
     hash: SentenceHash<WORDS>,
-    /// Prints of the kept paragraphs, in their order, without repetition.
+    /// Different prints of the kept paragraphs, in their order.
     prints: Vec<[u64; WORDS]>,
-    /// The first paragraph with each print, and its number.
-    paragraphs: HashMap<[u64; WORDS], (&'a str, u32)>,
+    /// The same prints.
+    known_prints: HashSet<[u64; WORDS]>,
+    /// Numbers of the different paragraphs.
+    paragraphs: HashMap<&'a str, u32>,
     /// Numbers of the different sentences.
     sentences: HashMap<&'a str, u32>,
     ledger: BlockLedger,
@@ -116,8 +119,9 @@ struct PengStore<'a, const WORDS: usize> {
 
 impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
     fn new(hash: SentenceHash<WORDS>) -> Self {
-        let (prints, paragraphs, sentences) = (Vec::new(), HashMap::new(), HashMap::new());
-        PengStore { hash, prints, paragraphs, sentences, ledger: BlockLedger::default() }
+        let (prints, known_prints) = (Vec::new(), HashSet::new());
+        let (paragraphs, sentences) = (HashMap::new(), HashMap::new());
+        PengStore { hash, prints, known_prints, paragraphs, sentences, ledger: BlockLedger::default() }
     }
 
     /// Keeps a paragraph as a list of sentences, of which the new ones are kept, and returns its number.
@@ -145,21 +149,20 @@ impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
         self.ledger.keep(paragraph.as_bytes())
     }
 
-    /// Keeps a paragraph whose print no earlier one has, and returns its number.
-    fn keep_new(
-        &mut self,
-        paragraph: &'a str,
-        print: [u64; WORDS],
-        at: usize,
-        found: &mut FoundBlocks,
-    ) -> u32 {
-        let is_similar = nearest(&self.prints, &print).is_some_and(|(_, distance)| distance < THRESHOLD);
-        let number = match is_similar {
+    /// Keeps a paragraph that is new, and returns its number.
+    fn keep(&mut self, paragraph: &'a str, at: usize, found: &mut FoundBlocks) -> u32 {
+        let print = print(paragraph, self.hash);
+        // Sentences in another order, or other numbers of them, may give a known print. It is at distance 0.
+        let is_known = !self.known_prints.insert(print);
+        let is_near = |(_, distance)| distance < THRESHOLD;
+        let number = match is_known || nearest(&self.prints, &print).is_some_and(is_near) {
             true => self.keep_sentences(paragraph, at, found),
             false => self.keep_whole(paragraph),
         };
-        self.prints.push(print);
-        self.paragraphs.insert(print, (paragraph, number));
+        if !is_known {
+            self.prints.push(print);
+        }
+        self.paragraphs.insert(paragraph, number);
         number
     }
 }
@@ -169,15 +172,13 @@ impl<'a, const WORDS: usize> BlockStore<'a> for PengStore<'a, WORDS> {
         let (mut found, mut at) = (FoundBlocks::default(), 0);
         self.ledger.read(text);
         for paragraph in Unit::Line.of(text) {
-            let print = print(paragraph, self.hash);
-            let number = match self.paragraphs.get(&print) {
-                Some(&(earlier, number)) if earlier == paragraph => {
+            // Equal paragraphs have equal prints, so the bytes decide at once.
+            let number = match self.paragraphs.get(paragraph) {
+                Some(&number) => {
                     found.equal(at..at + paragraph.len());
                     number
                 }
-                // Sentences in another order, or other numbers of them, may give the same print.
-                Some(_) => self.keep_sentences(paragraph, at, &mut found),
-                None => self.keep_new(paragraph, print, at, &mut found),
+                None => self.keep(paragraph, at, &mut found),
             };
             self.ledger.refer(number);
             at += paragraph.len();
@@ -225,6 +226,7 @@ mod tests {
         let majority = [0, 1].map(|word| a[word] & b[word] | a[word] & c[word] | b[word] & c[word]);
         assert_eq!(print("一。二。三。", md5), majority);
         assert_eq!(print("一。", sha1)[2] as u32, 0, "160 bits");
+        assert_eq!((print("一。\n", md5), print(" \n", md5)), (a, [0, 0]));
     }
 
     #[test]

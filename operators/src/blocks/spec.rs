@@ -21,12 +21,17 @@ impl BlockSpec {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let name = text.split_once(':').map_or(text, |(name, _)| name);
         let Some(&method) = METHODS.iter().find(|method| method.name() == name) else {
-            let forms: Vec<_> = METHODS.iter().map(|method| method.form()).collect();
-            return Err(bad(text, format!("expected {}", forms.join(", "))));
+            return Err(bad(text, format!("expected {}", BlockSpec::forms())));
         };
         let spec = BlockSpec { text: text.to_owned(), method };
         spec.open()?;
         Ok(spec)
+    }
+
+    /// Returns the forms of all specs for people: `file, fsp:SIZE, …`.
+    pub fn forms() -> String {
+        let forms: Vec<_> = METHODS.iter().map(|method| method.form()).collect();
+        forms.join(", ")
     }
 
     /// Returns the specs of a comparison of all methods.

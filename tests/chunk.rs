@@ -1,0 +1,3 @@
+//! Tests of `chunk`: block-level deduplication.
+
+mod compare;
