@@ -160,6 +160,25 @@ mod tests {
     }
 
     #[test]
+    fn the_base_has_the_most_slots_and_is_the_first_of_those() {
+        let shared = "今天的天气非常好，我们一起去北京看比赛，晚上再回家，明天继续工作，";
+        let far = format!("{}换成完全不同的另一些话，说的是音乐和电影以及书。\n", &shared[..48]);
+        let near = format!("{shared}后天休息。\n");
+        let same_slots = format!("{near} ");
+        let mut store = DeltaStore::default();
+        store.add(&far);
+        store.add(&near);
+        store.add(&same_slots);
+        let signature = signature(&format!("{shared}后天睡觉。\n"));
+        assert!(
+            store.slots.values().any(|numbers| numbers.contains(&0) && numbers.contains(&1)),
+            "far shares a slot"
+        );
+        assert_eq!(store.nearest(&signature), Some(1));
+        assert_eq!(store.nearest(&super::signature("毫不相干的一句话，什么都没有。")), None);
+    }
+
+    #[test]
     fn short_and_empty_paragraphs_are_kept() {
         let mut store = DeltaStore::default();
         store.add("\n \n甲\n\n甲\n甲乙\n");

@@ -72,7 +72,47 @@ impl fmt::Debug for BlockSpec {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Whether the bytes of `text` from `start` to `end` stand before `start` too, in it or in an earlier text.
+    fn is_repeated(earlier: &[String], text: &str, start: usize, end: usize) -> bool {
+        let block = &text.as_bytes()[start..end];
+        let occurs = |text: &[u8]| text.windows(block.len()).any(|window| window == block);
+        // An empty text is a block without bytes.
+        block.is_empty()
+            || occurs(&text.as_bytes()[..end - 1])
+            || earlier.iter().any(|text| occurs(text.as_bytes()))
+    }
+
+    proptest! {
+        /// Every byte of a text is kept or left out, and what is left out stands in an earlier block.
+        #[test]
+        fn no_method_leaves_out_what_is_new(texts in vec("[ab。\n]{0,80}", 1..6)) {
+            let small = ["fsp:3", "gear:256", "rabin:256"].map(|spec| BlockSpec::parse(spec).unwrap());
+            for spec in BlockSpec::all().into_iter().chain(small) {
+                let (mut store, mut left_out) = (spec.open().unwrap(), 0);
+                for (at, text) in texts.iter().enumerate() {
+                    let found = store.add(text);
+                    for range in &found.left_out {
+                        prop_assert!(is_repeated(&texts[..at], text, range.start, range.end), "{} {:?}", spec, range);
+                        let is_inside = |taken: &std::ops::Range<usize>| taken.start <= range.start && range.end <= taken.end;
+                        prop_assert!(found.taken.iter().any(is_inside), "{} {:?}", spec, range);
+                        left_out += range.len() as u64;
+                    }
+                    prop_assert!(found.left_out.is_sorted_by(|a, b| a.end <= b.start), "{} {:?}", spec, found);
+                }
+                let ledger = store.ledger();
+                prop_assert_eq!(ledger.bytes_in(), texts.iter().map(|text| text.len() as u64).sum::<u64>());
+                // A delta also keeps its instructions.
+                let kept = ledger.bytes_in() - left_out;
+                let is_delta = spec.to_string() == "paragraph+delta";
+                prop_assert!(ledger.data_bytes() == kept || is_delta && ledger.data_bytes() > kept, "{}", spec);
+            }
+        }
+    }
 
     #[test]
     fn every_spec_of_a_comparison_parses() {
