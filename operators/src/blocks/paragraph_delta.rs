@@ -164,7 +164,7 @@ mod tests {
         let shared = "今天的天气非常好，我们一起去北京看比赛，晚上再回家，明天继续工作，";
         let far = format!("{}换成完全不同的另一些话，说的是音乐和电影以及书。\n", &shared[..48]);
         let near = format!("{shared}后天休息。\n");
-        let same_slots = format!("{near} ");
+        let same_slots = format!(" {near}");
         let mut store = DeltaStore::default();
         store.add(&far);
         store.add(&near);
