@@ -12,17 +12,17 @@ use crate::Common;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    tool: Tool,
+    tool: ChunkTool,
 }
 
 #[derive(clap::Subcommand)]
-enum Tool {
+enum ChunkTool {
     Compare(Box<compare::Args>),
 }
 
 /// Runs the job, and returns its exit code.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     match args.tool {
-        Tool::Compare(args) => compare::run(common, &args),
+        ChunkTool::Compare(args) => compare::run(common, &args),
     }
 }

@@ -103,7 +103,7 @@ fn the_figures_of_the_paper_come_out_on_generated_texts() {
         assert!((45.0..60.0).contains(&saved("sentence")), "{size}");
         for (bits, most) in [(128, 55.0), (160, 70.0)] {
             let peng = row(&size["methods"], &format!("peng2017:bits={bits}"));
-            // Sentences decide what is saved, and what the prints call similar is unrelated text in half of the cases.
+            // Sentences decide what is saved, and what the fingerprints call similar is unrelated text in half of the cases.
             assert!((number(peng, "percent_saved") - saved("sentence")).abs() < 0.2, "{peng}");
             assert!((45.0..most).contains(&number(peng, "precision")), "{peng}");
             assert!(number(peng, "recall") > 90.0, "{peng}");

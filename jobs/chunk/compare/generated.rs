@@ -18,7 +18,7 @@ pub(super) struct DisturbedPair {
     copy: Disturbed,
 }
 
-/// Returns the texts of documents that are no duplicates, each with a newline behind it, up to a number of bytes.
+/// Returns a text of at most `bytes` bytes, and at least `bytes` less 3: generated documents, each followed by a newline.
 pub(super) fn generated_text(bytes: usize, seed: u64) -> String {
     let docs = Synthetic { documents: u64::MAX, seed }.docs().filter(|doc| doc.duplicate.is_none());
     let mut text = String::new();
@@ -33,7 +33,7 @@ pub(super) fn generated_text(bytes: usize, seed: u64) -> String {
     text
 }
 
-/// Returns different sentences of generated text, at least so many.
+/// Returns at least `count` different sentences of generated text, in the order of their bytes.
 pub(super) fn generated_sentences(count: usize, seed: u64) -> Vec<String> {
     let mut bytes = 64 * count;
     loop {
@@ -71,7 +71,7 @@ impl DisturbedPair {
         seeds.map(pair).collect()
     }
 
-    /// Returns the corpus of the text and its copy, of which everything but the insertions is a duplicate.
+    /// Returns the text and its copy as one corpus. All of the copy but the insertions is a duplicate.
     pub fn corpus(&self) -> MeasuredCorpus<'_> {
         let Disturbed { text: copy, inserted } = &self.copy;
         let starts = iter::once(0).chain(inserted.iter().map(|range| range.end));

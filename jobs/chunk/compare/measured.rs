@@ -15,18 +15,18 @@ const WINDOW_LOG: u32 = 27;
 /// Texts that are added to one store.
 pub(super) struct MeasuredCorpus<'a> {
     pub texts: Vec<&'a str>,
-    /// For each text the ranges, in bytes, that are known to repeat earlier text; empty if nothing is known.
+    /// For each text the ranges, in bytes, that repeat earlier text. The list is empty if they are not known.
     pub duplicates: Vec<Vec<Range<usize>>>,
 }
 
 impl<'a> MeasuredCorpus<'a> {
-    /// Makes a corpus of whose duplicates nothing is known.
+    /// Makes a corpus whose duplicates are not known.
     pub fn of_texts(texts: &'a [String]) -> Self {
         MeasuredCorpus { texts: texts.iter().map(String::as_str).collect(), duplicates: Vec::new() }
     }
 }
 
-/// What a method keeps of some corpora, with a store for each.
+/// Measurements of a method on one or several corpora. Each corpus has a store of its own, and the numbers are sums.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct MethodReport {
     pub method: String,

@@ -1,12 +1,12 @@
 //! `chunk compare`: measures block methods on an input, or makes the figures of Peng 2017 on generated texts.
 //!
 //! `texts.rs` reads the input, `generated.rs` makes texts with disturbances, `measured.rs` measures a method on texts,
-//! `prints.rs` looks at distances of prints, and `report.rs` prints. This room uses `cli`, `corpus` and `progress`; only
-//! `chunk` uses it.
+//! `distances.rs` measures distances of fingerprints, and `report.rs` writes the tables. This room uses `cli`, `corpus` and
+//! `progress`; only `chunk` uses it.
 
+mod distances;
 mod generated;
 mod measured;
-mod prints;
 mod report;
 mod texts;
 
@@ -14,9 +14,9 @@ use anyhow::Result;
 use operators::blocks::BlockSpec;
 use serde_json::json;
 
+use self::distances::{changed_strings, unrelated_paragraphs};
 use self::generated::DisturbedPair;
 use self::measured::{MeasuredCorpus, measure_all};
-use self::prints::{changed_strings, unrelated_paragraphs};
 use self::report::{BlockReport, SizeReport};
 use self::texts::InputTexts;
 use crate::Common;

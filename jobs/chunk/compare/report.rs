@@ -5,13 +5,13 @@ use std::fmt;
 use operators::blocks::peng2017::THRESHOLD;
 use serde::Serialize;
 
+use super::distances::{ChangedReport, DistanceReport};
 use super::measured::MethodReport;
-use super::prints::{ChangedReport, DistanceReport};
 
 /// Result of a comparison: either of an input, or the figures of the paper.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct BlockReport {
-    /// What each method makes of the input; empty for the figures.
+    /// Measurements of each method on the input. Empty for the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input: Vec<MethodReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +31,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What each method makes of texts of one size and of their copies with disturbances.
+/// Measurements of each method on texts of one size and their copies with disturbances.
 #[derive(Debug, Serialize)]
 pub(super) struct SizeReport {
     pub text_bytes: u64,
@@ -43,7 +43,7 @@ impl fmt::Display for BlockReport {
         if !self.input.is_empty() {
             return write_methods(f, &self.input);
         }
-        writeln!(f, "Distances of prints of paragraphs; below {THRESHOLD} is similar")?;
+        writeln!(f, "Distances of fingerprints of paragraphs; below {THRESHOLD} is similar")?;
         writeln!(
             f,
             "{:>9} {:>7} {:>5} {:>6} {:>5} {:>10}",
@@ -59,13 +59,13 @@ impl fmt::Display for BlockReport {
         writeln!(f, "\nFigure 4: similarity in % of a string and the same with changed characters")?;
         writeln!(
             f,
-            "{:>9} {:>7} {:>6} {:>9} {:>9}",
-            "sentences", "changed", "MD5", "print 128", "print 160"
+            "{:>9} {:>7} {:>6} {:>11} {:>11}",
+            "sentences", "changed", "MD5", "simhash 128", "simhash 160"
         )?;
-        for ChangedReport { sentences, changed, percent_by_hash, percent_by_print: [by_md5, by_sha1] } in
+        for ChangedReport { sentences, changed, percent_by_hash, percent_by_simhash: [by_md5, by_sha1] } in
             &self.changed_strings
         {
-            writeln!(f, "{sentences:>9} {changed:>7} {percent_by_hash:>6.1} {by_md5:>9.1} {by_sha1:>9.1}")?;
+            writeln!(f, "{sentences:>9} {changed:>7} {percent_by_hash:>6.1} {by_md5:>11.1} {by_sha1:>11.1}")?;
         }
         for SizeReport { text_bytes, methods } in &self.sizes {
             writeln!(

@@ -1,11 +1,11 @@
-//! Texts with disturbances: what a repeated text becomes when pieces are inserted at random.
+//! Copies of texts in which pieces are inserted at random.
 
 use std::ops::Range;
 
 use crate::hash;
 
-/// Copy of a text with pieces of other text inserted, which knows where they are. Source: Peng 2017, section 3, second and
-/// third experiment, which insert "disturbances" into files and tell neither their number nor their length.
+/// Copy of a text in which pieces of other text are inserted, and the places of these pieces. Source: Peng 2017, section 3,
+/// second and third experiment, which insert "disturbances" into files. Their number and length are not given.
 ///
 /// ```text
 /// text        今天天气很好。

@@ -13,7 +13,7 @@ use super::store::FoundBlocks;
 /// ```
 ///
 /// The paper's accuracy is "correct duplicates found by the system / duplicates found by the system" by its formula, which
-/// is precision, but its text speaks of it as of recall (Peng 2017, section 3).
+/// is precision. Its text describes recall (Peng 2017, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DuplicateScore {
     /// Bytes of blocks that the store takes for equal or similar to an earlier block.

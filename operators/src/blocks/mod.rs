@@ -1,9 +1,9 @@
-//! Block-level deduplication: texts are cut into blocks, and what an earlier block holds is kept once.
+//! Block-level deduplication: texts are cut into blocks, and a block that came before is not kept again.
 //!
-//! A method has a file: `exact` (blocks of one size, sentences, paragraphs, files), `rabin`, `gear`, `peng2017` and
-//! `paragraph_delta`, which uses `delta`. `ledger` counts what each keeps, `disturbed` and `duplicate_score` make texts
-//! with known duplicates and score what is found of them. The room uses `text`, `sets` and the hashes; `jobs/chunk`
-//! uses it.
+//! Each method is in a file: `exact` (blocks of one size, sentences, paragraphs, files), `rabin`, `gear`, `peng2017`, and
+//! `paragraph_delta`, which uses `delta`. `ledger` counts what a method keeps. `disturbed` makes texts with known
+//! duplicates, and `duplicate_score` scores what is found of them. This room uses `text`, `sets` and the hashes;
+//! `jobs/chunk` uses it.
 
 pub mod delta;
 mod disturbed;

@@ -16,8 +16,8 @@ pub const THRESHOLD: u32 = 70;
 
 /// `peng2017:bits=128` and `peng2017:bits=160`: paragraphs that are similar to an earlier one are kept as sentences.
 ///
-/// The print of a paragraph has as many bits as the hash of a sentence. A bit of the print is 1 if more hashes of its
-/// sentences have a 1 there than a 0. The nearest print of an earlier paragraph, and the earliest of those that are
+/// The fingerprint of a paragraph has as many bits as the hash of a sentence. A bit of the fingerprint is 1 if more hashes of its
+/// sentences have a 1 there than a 0. The nearest fingerprint of an earlier paragraph, and the earliest of those that are
 /// equally near, decides:
 ///
 /// ```text
@@ -26,8 +26,8 @@ pub const THRESHOLD: u32 = 70;
 /// 70 or more                  the paragraph is kept as it is, and its sentences can be referred to
 /// ```
 ///
-/// Cost: one pass over all earlier prints for each paragraph whose print is new, which is quadratic. Nothing else finds
-/// the nearest print: prints that differ in up to 69 of 128 bits need not agree on any part of them.
+/// Cost: one pass over all earlier fingerprints for each paragraph whose fingerprint is new, which is quadratic. Nothing else finds
+/// the nearest fingerprint: fingerprints that differ in up to 69 of 128 bits need not agree on any part of them.
 ///
 /// Source: Peng et al., "Research on Deduplication Technique of Chinese Text with Simhash", 2017.
 pub(super) struct Peng2017;
@@ -75,12 +75,12 @@ fn words<const WORDS: usize>(hash: &[u8]) -> [u64; WORDS] {
     words
 }
 
-/// Returns the print of a paragraph: the SimHash of its sentences, each of weight 1. A bit for which as many hashes have a
+/// Returns the fingerprint of a paragraph: the SimHash of its sentences, each of weight 1. A bit for which as many hashes have a
 /// 1 as a 0 is 0 (section 2.3, step 4: "greater than 0"). White space behind a sentence, such as the newline that ends the
-/// paragraph, is no sentence. The print of a paragraph of white space is 0.
+/// paragraph, is no sentence. The fingerprint of a paragraph of white space is 0.
 ///
 /// Cost: the hashes, and one addition for each of their bits.
-pub fn print<const WORDS: usize>(paragraph: &str, hash: SentenceHash<WORDS>) -> [u64; WORDS] {
+pub fn fingerprint<const WORDS: usize>(paragraph: &str, hash: SentenceHash<WORDS>) -> [u64; WORDS] {
     let (mut ones, mut sentences) = ([[0u32; 64]; WORDS], 0);
     for sentence in Unit::Sentence.of(paragraph).filter(|sentence| !sentence.trim().is_empty()) {
         sentences += 1;
@@ -94,7 +94,7 @@ pub fn print<const WORDS: usize>(paragraph: &str, hash: SentenceHash<WORDS>) -> 
     ones.map(majority)
 }
 
-/// Returns the number of bits in which two prints differ.
+/// Returns the number of bits in which two fingerprints differ.
 #[inline]
 pub fn distance<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
@@ -102,14 +102,14 @@ pub fn distance<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> u32 {
 
 /// Store of Peng's method.
 ///
-/// Memory beside the data: up to 60 bytes of prints and 30 bytes of a table for each different paragraph, and 30 for each
+/// Memory beside the data: up to 60 bytes of fingerprints and 30 bytes of a table for each different paragraph, and 30 for each
 /// different sentence.
 struct PengStore<'a, const WORDS: usize> {
     hash: SentenceHash<WORDS>,
-    /// Different prints of the kept paragraphs, in their order.
-    prints: Vec<[u64; WORDS]>,
-    /// The same prints.
-    known_prints: HashSet<[u64; WORDS]>,
+    /// Different fingerprints of the kept paragraphs, in their order.
+    fingerprints: Vec<[u64; WORDS]>,
+    /// The same fingerprints.
+    known_fingerprints: HashSet<[u64; WORDS]>,
     /// Numbers of the different paragraphs.
     paragraphs: HashMap<&'a str, u32>,
     /// Numbers of the different sentences.
@@ -119,9 +119,16 @@ struct PengStore<'a, const WORDS: usize> {
 
 impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
     fn new(hash: SentenceHash<WORDS>) -> Self {
-        let (prints, known_prints) = (Vec::new(), HashSet::new());
+        let (fingerprints, known_fingerprints) = (Vec::new(), HashSet::new());
         let (paragraphs, sentences) = (HashMap::new(), HashMap::new());
-        PengStore { hash, prints, known_prints, paragraphs, sentences, ledger: BlockLedger::default() }
+        PengStore {
+            hash,
+            fingerprints,
+            known_fingerprints,
+            paragraphs,
+            sentences,
+            ledger: BlockLedger::default(),
+        }
     }
 
     /// Keeps a paragraph as a list of sentences, of which the new ones are kept, and returns its number.
@@ -151,16 +158,16 @@ impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
 
     /// Keeps a paragraph that is new, and returns its number.
     fn keep(&mut self, paragraph: &'a str, at: usize, found: &mut FoundBlocks) -> u32 {
-        let print = print(paragraph, self.hash);
-        // Sentences in another order, or other numbers of them, may give a known print. It is at distance 0.
-        let is_known = !self.known_prints.insert(print);
+        let fingerprint = fingerprint(paragraph, self.hash);
+        // Sentences in another order, or other numbers of them, may give a known fingerprint. It is at distance 0.
+        let is_known = !self.known_fingerprints.insert(fingerprint);
         let is_near = |(_, distance)| distance < THRESHOLD;
-        let number = match is_known || nearest(&self.prints, &print).is_some_and(is_near) {
+        let number = match is_known || nearest(&self.fingerprints, &fingerprint).is_some_and(is_near) {
             true => self.keep_sentences(paragraph, at, found),
             false => self.keep_whole(paragraph),
         };
         if !is_known {
-            self.prints.push(print);
+            self.fingerprints.push(fingerprint);
         }
         self.paragraphs.insert(paragraph, number);
         number
@@ -172,7 +179,7 @@ impl<'a, const WORDS: usize> BlockStore<'a> for PengStore<'a, WORDS> {
         let (mut found, mut at) = (FoundBlocks::default(), 0);
         self.ledger.read(text);
         for paragraph in Unit::Line.of(text) {
-            // Equal paragraphs have equal prints, so the bytes decide at once.
+            // Equal paragraphs have equal fingerprints, so the bytes decide at once.
             let number = match self.paragraphs.get(paragraph) {
                 Some(&number) => {
                     found.equal(at..at + paragraph.len());
@@ -191,13 +198,16 @@ impl<'a, const WORDS: usize> BlockStore<'a> for PengStore<'a, WORDS> {
     }
 }
 
-/// Returns the place of the nearest of `prints` and its distance, the first one of those that are equally near; `None` if
+/// Returns the place of the nearest of `fingerprints` and its distance, the first one of those that are equally near; `None` if
 /// there are none.
 ///
-/// Cost: `prints.len()` comparisons. The kernels of the block join find all pairs within a distance, which here are nearly
+/// Cost: `fingerprints.len()` comparisons. The kernels of the block join find all pairs within a distance, which here are nearly
 /// all pairs, so they are of no use.
-pub fn nearest<const WORDS: usize>(prints: &[[u64; WORDS]], print: &[u64; WORDS]) -> Option<(usize, u32)> {
-    let distances = prints.iter().map(|other| distance(other, print)).enumerate();
+pub fn nearest<const WORDS: usize>(
+    fingerprints: &[[u64; WORDS]],
+    fingerprint: &[u64; WORDS],
+) -> Option<(usize, u32)> {
+    let distances = fingerprints.iter().map(|other| distance(other, fingerprint)).enumerate();
     distances.min_by_key(|&(_, distance)| distance)
 }
 
@@ -220,13 +230,13 @@ mod tests {
 
     #[test]
     fn the_print_of_one_sentence_is_its_hash_and_a_tie_is_0() {
-        assert_eq!(print("今天。", md5), md5("今天。".as_bytes()));
+        assert_eq!(fingerprint("今天。", md5), md5("今天。".as_bytes()));
         let [a, b, c] = ["一。", "二。", "三。"].map(|sentence| md5(sentence.as_bytes()));
-        assert_eq!(print("一。二。", md5), [0, 1].map(|word| a[word] & b[word]));
+        assert_eq!(fingerprint("一。二。", md5), [0, 1].map(|word| a[word] & b[word]));
         let majority = [0, 1].map(|word| a[word] & b[word] | a[word] & c[word] | b[word] & c[word]);
-        assert_eq!(print("一。二。三。", md5), majority);
-        assert_eq!(print("一。", sha1)[2] as u32, 0, "160 bits");
-        assert_eq!((print("一。\n", md5), print(" \n", md5)), (a, [0, 0]));
+        assert_eq!(fingerprint("一。二。三。", md5), majority);
+        assert_eq!(fingerprint("一。", sha1)[2] as u32, 0, "160 bits");
+        assert_eq!((fingerprint("一。\n", md5), fingerprint(" \n", md5)), (a, [0, 0]));
     }
 
     #[test]
@@ -239,7 +249,7 @@ mod tests {
     fn equal_prints_are_not_believed() {
         let mut store = open("bits=128");
         store.add("甲。甲。乙。\n");
-        assert_eq!(print("甲。甲。乙。\n", md5), print("甲。乙。甲。\n", md5));
+        assert_eq!(fingerprint("甲。甲。乙。\n", md5), fingerprint("甲。乙。甲。\n", md5));
         let found = store.add("甲。乙。甲。\n甲。甲。乙。\n");
         assert_eq!(found.taken, [0..19, 19..38]);
         // The first paragraph is four known sentences, the second one a known paragraph.
@@ -263,8 +273,10 @@ mod tests {
     fn an_unlike_paragraph_is_kept_and_its_sentences_are_known() {
         // Two paragraphs of one sentence whose MD5 differ in 70 bits or more.
         let unlike = (0..).map(|n| format!("第{n}。"));
-        let unlike =
-            unlike.into_iter().find(|text| distance(&print(text, md5), &print("甲。", md5)) >= 70).unwrap();
+        let unlike = unlike
+            .into_iter()
+            .find(|text| distance(&fingerprint(text, md5), &fingerprint("甲。", md5)) >= 70)
+            .unwrap();
         let second = format!("{unlike}\n");
         let mut store = open("bits=128");
         assert_eq!(store.add("甲。").taken, []);

@@ -7,22 +7,21 @@ use super::store::{BlockMethod, BlockStore};
 const POLYNOMIAL: u64 = 0xbfe6_b8a5_bf37_8d83;
 /// Number of bytes whose fingerprint decides whether a block ends behind them.
 const WINDOW: usize = 48;
-/// Remainder modulo the mean with which the fingerprint at the end of a block ends: that of LBFS.
+/// Value of the fingerprint, modulo the mean size, at the end of a block. It is the one of LBFS.
 const MARK: u64 = 0x78;
 /// Least and largest wanted mean of the bytes of a block.
 const MEAN_BYTES: (usize, usize) = (256, 1 << 20);
 
-/// `rabin:SIZE`: a block ends where the Rabin fingerprint of the last 48 bytes, modulo SIZE, is 0x78.
-/// Blocks have a quarter of SIZE to eight times SIZE bytes. SIZE is a power of two.
+/// `rabin:SIZE`: a block ends where the Rabin fingerprint of the last 48 bytes, modulo SIZE, is 0x78. Blocks have a quarter of
+/// SIZE to eight times SIZE bytes. SIZE is a power of two.
 ///
 /// A window of bytes is a polynomial over GF(2), and its fingerprint the remainder of the division by [`POLYNOMIAL`].
 /// The next window is the last one without its first byte and with one more, so its fingerprint costs two table
 /// lookups.
 ///
 /// Sources: Rabin, "Fingerprinting by Random Polynomials", 1981; Muthitacharoen, Chen, Mazières, "A Low-bandwidth
-/// Network File System", SOSP 2001, for the polynomial, the window, the mark,
-/// and the bounds in proportion to SIZE; Peng 2017,
-/// section 1.2.2, which gives no parameters.
+/// Network File System", SOSP 2001, for the polynomial, the window, the mark, and the bounds in proportion to SIZE. Peng 2017,
+/// section 1.2.2, names the method and gives no parameters.
 pub(super) struct RabinBlocks;
 
 impl BlockMethod for RabinBlocks {
@@ -74,8 +73,8 @@ impl RabinTables {
 
     /// Returns the fingerprint of a window with one more byte behind it.
     #[inline]
-    fn push(&self, print: u64, byte: u8) -> u64 {
-        ((print & ((1 << 55) - 1)) << 8 | u64::from(byte)) ^ self.overflow[(print >> 55) as usize]
+    fn push(&self, fingerprint: u64, byte: u8) -> u64 {
+        ((fingerprint & ((1 << 55) - 1)) << 8 | u64::from(byte)) ^ self.overflow[(fingerprint >> 55) as usize]
     }
 
     /// Returns the length of the first block of a text that is not empty.
@@ -85,12 +84,13 @@ impl RabinTables {
             return most;
         }
         let mask = mean as u64 - 1;
-        let mut print = text[least - WINDOW..least].iter().fold(0, |print, &byte| self.push(print, byte));
+        let mut fingerprint =
+            text[least - WINDOW..least].iter().fold(0, |fingerprint, &byte| self.push(fingerprint, byte));
         for end in least..most {
-            if print & mask == MARK {
+            if fingerprint & mask == MARK {
                 return end;
             }
-            print = self.push(print, text[end]) ^ self.leaving[usize::from(text[end - WINDOW])];
+            fingerprint = self.push(fingerprint, text[end]) ^ self.leaving[usize::from(text[end - WINDOW])];
         }
         most
     }
@@ -115,12 +115,14 @@ mod tests {
         let whole = |window: &[u8]| {
             let bits =
                 window.iter().flat_map(|&byte| (0..8).rev().map(move |bit| u64::from(byte >> bit & 1)));
-            bits.fold(0, |print, bit| times_x(print) ^ bit)
+            bits.fold(0, |fingerprint, bit| times_x(fingerprint) ^ bit)
         };
-        let mut print = text[..WINDOW].iter().fold(0, |print, &byte| tables.push(print, byte));
+        let mut fingerprint =
+            text[..WINDOW].iter().fold(0, |fingerprint, &byte| tables.push(fingerprint, byte));
         for end in WINDOW..text.len() {
-            assert_eq!(print, whole(&text[end - WINDOW..end]));
-            print = tables.push(print, text[end]) ^ tables.leaving[usize::from(text[end - WINDOW])];
+            assert_eq!(fingerprint, whole(&text[end - WINDOW..end]));
+            fingerprint =
+                tables.push(fingerprint, text[end]) ^ tables.leaving[usize::from(text[end - WINDOW])];
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::ledger::BlockLedger;
 
-/// A block method: how texts are cut into blocks, and which blocks are kept.
+/// Block method. It decides how texts are cut into blocks, and which blocks are kept.
 ///
 /// Implementations: `exact.rs` has three, `rabin.rs`, `gear.rs`, `peng2017.rs` and `paragraph_delta.rs` one each.
 pub trait BlockMethod: Sync {
@@ -26,7 +26,7 @@ pub trait BlockMethod: Sync {
 ///
 /// Memory: the kept data, and 16 to 100 bytes a different block.
 pub trait BlockStore<'a> {
-    /// Adds the next text and returns what earlier blocks, or earlier blocks of the text, have of it.
+    /// Adds the next text. Returns the parts of it that earlier blocks have, of this text or another one.
     fn add(&mut self, text: &'a str) -> FoundBlocks;
     /// Returns what was read and what is kept.
     fn ledger(&self) -> &BlockLedger;

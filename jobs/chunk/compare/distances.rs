@@ -1,6 +1,6 @@
-//! Distances of Peng's prints: of unrelated paragraphs, and of strings of which some characters are changed.
+//! Distances of Peng's fingerprints: of unrelated paragraphs, and of strings of which some characters are changed.
 
-use operators::blocks::peng2017::{SentenceHash, THRESHOLD, distance, md5, print, sha1};
+use operators::blocks::peng2017::{SentenceHash, THRESHOLD, distance, fingerprint, md5, sha1};
 use operators::hash;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ const STRINGS: [(usize, usize); 9] =
 /// Number of strings of each kind.
 const TRIALS: u64 = 50;
 
-/// Distances of the prints of two paragraphs.
+/// Distances of the fingerprints of two paragraphs.
 #[derive(Debug, Serialize)]
 pub(super) struct DistanceReport {
     pub sentences: usize,
@@ -39,8 +39,8 @@ pub(super) struct ChangedReport {
     pub changed: usize,
     /// Percentage of the strings with the same MD5.
     pub percent_by_hash: f64,
-    /// Percentage of the bits in which the prints agree, of 128 bits and of 160.
-    pub percent_by_print: [f64; 2],
+    /// Percentage of the bits in which the fingerprints agree, of 128 bits and of 160.
+    pub percent_by_simhash: [f64; 2],
 }
 
 /// Measures distances of paragraphs of random sentences.
@@ -78,7 +78,7 @@ fn distances<const WORDS: usize>(
     hash: SentenceHash<WORDS>,
     bits: u32,
 ) -> (u32, Vec<u32>) {
-    let all = pairs.iter().map(|[a, b]| distance(&print(a, hash), &print(b, hash)));
+    let all = pairs.iter().map(|[a, b]| distance(&fingerprint(a, hash), &fingerprint(b, hash)));
     (bits, all.collect())
 }
 
@@ -96,7 +96,7 @@ fn draw(end: usize, count: usize, seed: u64) -> Vec<usize> {
     drawn
 }
 
-/// Measures how alike a string and its changed copy are by hash and by print.
+/// Measures how alike a string and its changed copy are by hash and by fingerprint.
 pub(super) fn changed_strings(seed: u64) -> Vec<ChangedReport> {
     let sentences = generated_sentences(SENTENCES, seed);
     let of_kind = |(count, changed): (usize, usize)| {
@@ -107,15 +107,15 @@ pub(super) fn changed_strings(seed: u64) -> Vec<ChangedReport> {
             let copy: String =
                 drawn.iter().zip(0..).map(|(&at, place)| change(&sentences[at], place < changed)).collect();
             equal += u64::from(md5(string.as_bytes()) == md5(copy.as_bytes()));
-            agreeing[0] += 128 - u64::from(distance(&print(&string, md5), &print(&copy, md5)));
-            agreeing[1] += 160 - u64::from(distance(&print(&string, sha1), &print(&copy, sha1)));
+            agreeing[0] += 128 - u64::from(distance(&fingerprint(&string, md5), &fingerprint(&copy, md5)));
+            agreeing[1] += 160 - u64::from(distance(&fingerprint(&string, sha1), &fingerprint(&copy, sha1)));
         }
         let percent = |part: u64, whole: u64| 100.0 * part as f64 / (whole * TRIALS) as f64;
         ChangedReport {
             sentences: count,
             changed,
             percent_by_hash: percent(equal, 1),
-            percent_by_print: [percent(agreeing[0], 128), percent(agreeing[1], 160)],
+            percent_by_simhash: [percent(agreeing[0], 128), percent(agreeing[1], 160)],
         }
     };
     STRINGS.into_iter().map(of_kind).collect()
@@ -163,13 +163,13 @@ mod tests {
         let of = |sentences, changed| {
             all.iter().find(|row| (row.sentences, row.changed) == (sentences, changed)).unwrap()
         };
-        assert_eq!((of(40, 0).percent_by_hash, of(40, 0).percent_by_print), (100.0, [100.0; 2]));
+        assert_eq!((of(40, 0).percent_by_hash, of(40, 0).percent_by_simhash), (100.0, [100.0; 2]));
         assert_eq!(of(40, 1).percent_by_hash, 0.0);
-        let by_print: Vec<_> =
-            [0, 1, 2, 5, 10, 20, 40].map(|changed| of(40, changed).percent_by_print[0]).to_vec();
-        assert!(by_print.is_sorted_by(|a, b| a > b), "{by_print:?}");
+        let by_simhash: Vec<_> =
+            [0, 1, 2, 5, 10, 20, 40].map(|changed| of(40, changed).percent_by_simhash[0]).to_vec();
+        assert!(by_simhash.is_sorted_by(|a, b| a > b), "{by_simhash:?}");
         // A paragraph of one sentence has the MD5 of that sentence, half of whose bits change.
-        assert!((of(1, 1).percent_by_print[0] - 50.0).abs() < 3.0, "{:?}", of(1, 1));
-        assert!(by_print[6] < 55.0, "{by_print:?}");
+        assert!((of(1, 1).percent_by_simhash[0] - 50.0).abs() < 3.0, "{:?}", of(1, 1));
+        assert!(by_simhash[6] < 55.0, "{by_simhash:?}");
     }
 }
