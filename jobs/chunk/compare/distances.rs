@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_print_changes_little_by_little_and_a_hash_at_once() {
+    fn a_fingerprint_changes_little_by_little_and_a_hash_at_once() {
         let all = changed_strings(1);
         let of = |sentences, changed| {
             all.iter().find(|row| (row.sentences, row.changed) == (sentences, changed)).unwrap()
