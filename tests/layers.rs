@@ -99,7 +99,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
         "jobs",
         &["cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "chunk", "commands"],
     ),
-    ("operators/src", &["spill", "text", "fingerprint", "sets", "search", "method", "evaluate", "flow"]),
+    ("operators/src", &["spill", "text", "fingerprint", "sets", "blocks", "search", "method", "evaluate", "flow"]),
 ];
 
 #[test]

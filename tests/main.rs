@@ -9,7 +9,7 @@
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
-//! | `chunk` | files come back from a store as they were; what repeats is cut out of a corpus, and nothing else |
+//! | `chunk` | files come back from a store as they were; block methods save what they say; nothing else than what repeats goes |
 //! | `serve` | a served index answers as the command line does, and what it acknowledges lasts |
 //! | `hbase` | an index in HBase loses nothing acknowledged, and two racing twins are never both new |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
@@ -25,7 +25,7 @@
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
 //! | `serve::browser` | `scripts/browser/build` |
 //! | `hosts` | root, and a kernel that lets it make network and mount namespaces |
-//! | `corpora`, `hostile`, two of `parquet`, one of `nightly::servers` | the environment variable `DEDUP_TEST_DATA` |
+//! | one of `chunk::compare`, `corpora`, `hostile`, two of `parquet`, one of `nightly::servers` | the environment variable `DEDUP_TEST_DATA` |
 //!
 //! Without `DEDUP_TEST_DATA` these tests say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]

@@ -14,6 +14,7 @@ pub struct Args {
 /// A tool for blocks, or for a store of them.
 #[derive(clap::Subcommand)]
 pub(super) enum ChunkTool {
+    Compare(Box<super::compare::Args>),
     /// Add files to a store that keeps each piece of content once, as a snapshot
     ///
     /// Files of any kind come back byte for byte. What Word and PDF files compress is compressed anew, so that equal parts

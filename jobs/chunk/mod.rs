@@ -1,11 +1,13 @@
 //! The job `chunk`: block-level deduplication.
 //!
 //! `store` keeps chunks of files and snapshots of them; `put` adds files, `restore.rs` writes them again, `list.rs` and
-//! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. This room uses `cli`, `corpus` and `output`.
+//! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. `compare`
+//! measures block methods. This room uses `cli`, `corpus`, `output` and `progress`.
 
 mod args;
 mod check;
 mod chunk_use;
+mod compare;
 mod list;
 mod prune;
 mod put;
@@ -23,6 +25,7 @@ pub use self::args::Args;
 /// Runs the job; returns 0, or 1 if damage was found, or a file could not be restored.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     match args.tool {
+        ChunkTool::Compare(args) => compare::run(common, &args),
         ChunkTool::Put { store, inputs } => put::put(&store, &inputs, common.workers()),
         ChunkTool::Restore(args) => restore::restore(&args),
         ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),

@@ -3,8 +3,9 @@
 //!
 //! This crate knows no file of the user, no host and no command line. Inside it, only `flow` names the
 //! engine, and only `spill` opens files: the spill files for records that do not fit into memory. From low to
-//! high, the rooms are `spill`, `text`, `fingerprint`, `sets`, `search`, `method`, `evaluate`, `flow`.
+//! high, the rooms are `spill`, `text`, `fingerprint`, `sets`, `blocks`, `search`, `method`, `evaluate`, `flow`.
 
+pub mod blocks;
 pub mod classify;
 mod error;
 mod evaluate;

@@ -1,4 +1,5 @@
 //! Tests of `chunk`: block-level deduplication.
 
+mod compare;
 mod store;
 mod store_faults;

@@ -1,0 +1,119 @@
+//! `chunk compare`: measures block methods on an input, or makes the figures of Peng 2017 on generated texts.
+//!
+//! `texts.rs` reads the input, `generated.rs` makes texts with disturbances, `measured.rs` measures a method on texts,
+//! `distances.rs` measures distances of fingerprints, and `report.rs` writes the tables. This room uses `cli`, `corpus` and
+//! `progress`; only `chunk` uses it.
+
+mod distances;
+mod generated;
+mod measured;
+mod report;
+mod texts;
+
+use anyhow::Result;
+use operators::blocks::BlockSpec;
+use serde_json::json;
+
+use self::distances::{changed_strings, unrelated_paragraphs};
+use self::generated::DisturbedPair;
+use self::measured::{MeasuredCorpus, measure_all};
+use self::report::{BlockReport, SizeReport};
+use self::texts::InputTexts;
+use crate::Common;
+use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::{print, say};
+use crate::cli::values::{paths, size};
+use crate::corpus::input::InputOptions;
+
+/// Compare block methods by what they save
+///
+/// With inputs, measures each method on their texts, in the order of the files: folders of txt, docx and pdf, or any
+/// corpus. All texts are held in memory. Without inputs, makes figures 4, 5 and 6 of Peng 2017 on generated texts.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
+    #[arg(value_name = "INPUT", value_parser = paths())]
+    inputs: Vec<String>,
+    /// Methods to compare, as a comma list [default: all]
+    #[arg(long, value_name = "SPECS", value_delimiter = ',', value_parser = block_spec, long_help = methods_help())]
+    methods: Vec<BlockSpec>,
+    /// Level of Zstandard for the column zstd
+    #[arg(long, value_name = "N", default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=22))]
+    level: i32,
+    /// Without inputs: sizes of the generated texts, as a comma list
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["16K", "256K", "4M"], value_parser = size)]
+    sizes: Vec<u64>,
+    /// Without inputs: number of disturbances that are inserted into the copy of a text
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    insertions: usize,
+    /// Without inputs: number of texts of each size
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    trials: u64,
+    /// Without inputs: seed of the texts and of the places of the disturbances
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write the figures to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    json: Option<String>,
+    #[command(flatten)]
+    input: InputOptions,
+}
+
+fn methods_help() -> String {
+    format!("Methods to compare, as a comma list [default: all]\n\nA method is {}.", BlockSpec::forms())
+}
+
+fn block_spec(text: &str) -> Result<BlockSpec, String> {
+    BlockSpec::parse(text).map_err(|error| error.to_string())
+}
+
+/// Runs the tool; returns 0, or 3 if records were rejected.
+pub(super) fn run(common: &Common, args: &Args) -> Result<u8> {
+    let json = args.json.as_deref().map(ReportFile::check).transpose()?;
+    let specs = if args.methods.is_empty() { BlockSpec::all() } else { args.methods.clone() };
+    let (report, rejected) = match args.inputs.is_empty() {
+        true => (figures(args, &specs)?, 0),
+        false => of_input(common, args, &specs)?,
+    };
+    print(&report)?;
+    if let Some(file) = json {
+        file.replace(serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    Ok(if rejected > 0 { 3 } else { 0 })
+}
+
+/// Makes the figures of the paper on generated texts.
+fn figures(args: &Args, specs: &[BlockSpec]) -> Result<BlockReport> {
+    let mut sizes = Vec::new();
+    for &bytes in &args.sizes {
+        let pairs = DisturbedPair::generate(bytes as usize, args.insertions, args.seed, args.trials);
+        let corpora: Vec<_> = pairs.iter().map(DisturbedPair::corpus).collect();
+        sizes.push(SizeReport { text_bytes: bytes, methods: measure_all(specs, &corpora, args.level)? });
+    }
+    Ok(BlockReport {
+        distances: unrelated_paragraphs(args.seed),
+        changed_strings: changed_strings(args.seed),
+        insertions: args.insertions,
+        sizes,
+        input: Vec::new(),
+    })
+}
+
+/// Measures the methods on the texts of the input, and returns the number of rejected records too.
+fn of_input(common: &Common, args: &Args, specs: &[BlockSpec]) -> Result<(BlockReport, u64)> {
+    args.input.lexicon(false)?;
+    let methods: Vec<_> = specs.iter().map(BlockSpec::to_string).collect();
+    let asked = json!({"methods": methods, "level": args.level, "inputs": args.inputs});
+    let input = args.input.open(&args.inputs, common.workers())?;
+    let (texts, rows) = input.watch(&common.progress, "chunk compare", &asked, |input, progress| {
+        let texts = InputTexts::read(&input, progress)?;
+        let rows = measure_all(specs, &[MeasuredCorpus::of_texts(&texts.texts)], args.level)?;
+        Ok((texts, rows))
+    })?;
+    if let Some(first) = &texts.first_reject {
+        let (count, path, offset) = (texts.rejected, &first.path, first.offset);
+        let line = format!("warning: {count} rejected; the first: \"{path}\" at {offset}: {}", first.reason);
+        say(cluster::one_line(&line));
+    }
+    Ok((BlockReport { input: rows, ..BlockReport::default() }, texts.rejected))
+}
