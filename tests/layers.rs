@@ -97,7 +97,10 @@ fn the_arrows_between_the_packages_hold() {
 const ROOMS: [(&str, &[&str]); 2] = [
     (
         "jobs",
-        &["cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "chunk", "commands"],
+        &[
+            "cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "chunk",
+            "commands",
+        ],
     ),
     ("operators/src", &["spill", "text", "fingerprint", "sets", "search", "method", "evaluate", "flow"]),
 ];

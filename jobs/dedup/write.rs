@@ -65,7 +65,7 @@ fn write_split(
             let fate = verdicts.next(DocId::new(number, next));
             next += 1;
             match fate {
-                Fate::Kept => written.kept += 1,
+                Fate::Kept | Fate::Cut(_) => written.kept += 1,
                 Fate::Removed(_) => written.removed += 1,
                 Fate::Rejected => written.rejected += 1,
             }
