@@ -1,6 +1,8 @@
 //! The job `chunk`: block-level deduplication.
 //!
-//! This room uses `corpus` and `output`.
+//! This room uses `cli`, `progress`, `corpus`, `output` and `dedup`.
+
+mod clean;
 
 use anyhow::Result;
 
@@ -14,9 +16,13 @@ pub struct Args {
 }
 
 #[derive(clap::Subcommand)]
-enum Tool {}
+enum Tool {
+    Clean(Box<clean::Args>),
+}
 
 /// Runs the job, and returns its exit code.
-pub fn run(_common: &Common, args: Args) -> Result<u8> {
-    match args.tool {}
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    match args.tool {
+        Tool::Clean(args) => clean::run(common, *args),
+    }
 }

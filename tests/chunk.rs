@@ -1,0 +1,3 @@
+//! Tests of the job `chunk`.
+
+mod clean;
