@@ -334,7 +334,7 @@ fn wrong_use_is_refused_before_anything_is_written() {
     folder.run("chunk clean in/a.jsonl out --unit word").code.filter(|&code| code == 2).unwrap();
     folder.run("chunk clean in/a.jsonl out --min-repeats 1").code.filter(|&code| code == 2).unwrap();
     folder.run("chunk clean in/a.jsonl out --text-field body").fails(2, &["body"]);
-    folder.run("chunk clean in/a.jsonl in").fails(2, &["lies in the output"]);
+    folder.run("chunk clean in/a.jsonl in --overwrite").fails(2, &["lies in the output"]);
     assert!(!folder.path("out/_SUCCESS").exists());
 }
 
