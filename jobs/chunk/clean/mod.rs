@@ -1,8 +1,8 @@
 //! `chunk clean`: cuts repeated lines, sentences or paragraphs out of the documents of a corpus.
 //!
-//! The job reads its input twice. `count.rs` reads it first, and sorts the units of all texts by their hashes
-//! (`shared_sorts.rs`). The units that go are sorted by their documents, and `write.rs` copies the records without them,
-//! and lists them (`span_table.rs`). Only `chunk` uses this room.
+//! The job (`run.rs`) reads its input twice. `count.rs` reads it first, and sorts the units of all texts by their hashes
+//! (`shared_sorts.rs`). The units that go are sorted by their documents. The second reading copies the records without
+//! them (`split_cuts.rs`), and lists them (`span_table.rs`). Only `chunk` uses this room.
 
 mod count;
 mod doc_names;
@@ -10,8 +10,8 @@ mod options;
 mod run;
 mod shared_sorts;
 mod span_table;
+mod split_cuts;
 mod summary;
-mod write;
 
 use std::time::Instant;
 

@@ -18,7 +18,7 @@ pub(super) struct CleanOptions {
     #[arg(long, value_name = "UNIT", default_value = "line", value_parser = units())]
     pub unit: Unit,
     /// Never cut units with fewer characters than this, without white space at their ends
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub min_chars: u32,
     /// Cut a unit only if it occurs at least so often in the corpus
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]

@@ -15,8 +15,8 @@ use super::doc_names::{DocNames, SplitGroups};
 use super::options::CleanOptions;
 use super::shared_sorts::SharedSorts;
 use super::span_table::SpanTable;
+use super::split_cuts::{CutCounts, SplitCuts};
 use super::summary::{CleanCounters, CleanSummary};
-use super::write::{CutCounts, SplitCuts};
 use crate::Common;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
@@ -28,7 +28,7 @@ use crate::output::rejects::{RejectLimit, SplitRejectsWriter};
 use crate::output::summary::InputEntry;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, seconds, watch};
+use crate::progress::{Progress, Stage, StageTable, StageTimer, seconds, watch};
 
 /// Most sorts that the units are divided between by their hashes, and the repeats by the groups of their splits. Each is
 /// read by one worker.
@@ -137,17 +137,28 @@ impl CleanRun<'_> {
         read.into_iter().for_each(|of_split| census.join(of_split));
         let repeats = Repeats { by_group: SharedSorts::new(groups.count(), &half), groups, names };
         let sorts: Vec<usize> = (0..units.count()).collect();
-        let worker = |index| self.progress.worker(index).enter(Stage::Resolve);
-        each_with(workers, &sorts, worker, |(), &sort| {
-            let mut writer = repeats.by_group.writer();
-            let (least, keep) = (self.options.min_repeats, self.options.keep);
-            each_repeat(units.take(sort)?, least, keep, |unit| {
-                writer.push(repeats.groups.of_split(unit.place.doc.split()), unit);
-            })?;
-            writer.finish();
-            Ok(())
-        })?;
+        each_with(
+            workers,
+            &sorts,
+            |index| self.worker(index, Stage::Resolve),
+            |_, &sort| {
+                let mut writer = repeats.by_group.writer();
+                let (least, keep) = (self.options.min_repeats, self.options.keep);
+                each_repeat(units.take(sort)?, least, keep, |unit| {
+                    writer.push(repeats.groups.of_split(unit.place.doc.split()), unit);
+                })?;
+                writer.finish();
+                Ok(())
+            },
+        )?;
         Ok((census, repeats))
+    }
+
+    /// Returns the timer of a worker that enters a stage.
+    fn worker(&self, index: usize, stage: Stage) -> StageTimer<'_> {
+        let at = self.progress.worker(index);
+        at.enter(stage);
+        at
     }
 
     /// Writes the records of all splits.
@@ -158,37 +169,37 @@ impl CleanRun<'_> {
         repeats: &Repeats,
     ) -> Result<(Written, FileList, CutCounts)> {
         let groups: Vec<usize> = (0..repeats.groups.count()).collect();
-        let worker = |index| {
-            let at = self.progress.worker(index);
-            at.enter(Stage::Write);
-            at
-        };
         let outputs = folder.map_outputs();
-        let results = each_with(self.common.workers(), &groups, worker, |at, &group| {
-            let mut cursor = MergeCursor::new(repeats.by_group.take(group)?);
-            let (mut task, mut counts) = (TaskManifest::default(), CutCounts::default());
-            for number in repeats.groups.splits(group) {
-                let split = self.plan.split(number);
-                at.split(number, split.uri(), || {
-                    let rejected = census.rejects.any_of(number);
-                    let mut cuts = SplitCuts {
-                        repeats: &mut cursor,
-                        names: &repeats.names,
-                        rejected: rejected.then(|| outputs.open_rejects(number)).transpose()?,
-                        spans: SpanTable::new(folder, number),
-                        counts: CutCounts::default(),
-                        failed: None,
-                    };
-                    let mut of_split = TaskManifest::default();
-                    write_split(split, number, self.reading, &mut cuts, folder, at, &mut of_split)?;
-                    counts.add(cuts.counts);
-                    cuts.spans.finish(number == 0)?;
-                    task.written.add(of_split.written);
-                    task.files.add(of_split.files)
-                })?;
-            }
-            Ok((task, counts))
-        })?;
+        let results = each_with(
+            self.common.workers(),
+            &groups,
+            |index| self.worker(index, Stage::Write),
+            |at, &group| {
+                let mut cursor = MergeCursor::new(repeats.by_group.take(group)?);
+                let (mut task, mut counts) = (TaskManifest::default(), CutCounts::default());
+                for number in repeats.groups.splits(group) {
+                    let split = self.plan.split(number);
+                    at.split(number, split.uri(), || {
+                        let rejected = census.rejects.any_of(number);
+                        let mut cuts = SplitCuts {
+                            repeats: &mut cursor,
+                            names: &repeats.names,
+                            rejected: rejected.then(|| outputs.open_rejects(number)).transpose()?,
+                            spans: SpanTable::new(folder, number),
+                            counts: CutCounts::default(),
+                            failed: None,
+                        };
+                        let mut of_split = TaskManifest::default();
+                        write_split(split, number, self.reading, &mut cuts, folder, at, &mut of_split)?;
+                        counts.add(cuts.counts);
+                        cuts.spans.finish(number == 0)?;
+                        task.written.add(of_split.written);
+                        task.files.add(of_split.files)
+                    })?;
+                }
+                Ok((task, counts))
+            },
+        )?;
         let (mut all, mut counts) = (TaskManifest::default(), CutCounts::default());
         for (task, of_group) in results {
             all.written.add(task.written);

@@ -249,7 +249,7 @@ fn document_without(document: &str, cuts: &[Range<usize>]) -> Option<String> {
     let value =
         |tag: [&str; 2]| field(document, tag[0], tag[1]).ok().flatten().map_or("", |(value, _)| value);
     let place = |value: &str| {
-        let start = (value.as_ptr() as usize).checked_sub(document.as_ptr() as usize).unwrap_or_default();
+        let start = (value.as_ptr() as usize).saturating_sub(document.as_ptr() as usize);
         start..start + value.len()
     };
     let title = value(["<contenttitle>", "</contenttitle>"]).trim();
