@@ -12,17 +12,17 @@ use crate::Common;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    tool: Tool,
+    tool: ChunkTool,
 }
 
 #[derive(clap::Subcommand)]
-enum Tool {
+enum ChunkTool {
     Clean(Box<clean::Args>),
 }
 
 /// Runs the job, and returns its exit code.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     match args.tool {
-        Tool::Clean(args) => clean::run(common, *args),
+        ChunkTool::Clean(args) => clean::run(common, *args),
     }
 }

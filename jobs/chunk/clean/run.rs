@@ -111,13 +111,13 @@ impl CleanRun<'_> {
     /// Reads the corpus, and finds the units that go.
     fn find(&self, folder: &OutputFolder) -> Result<(UnitCensus, Repeats)> {
         let workers = self.common.workers();
-        // Units are still read while repeats are added.
-        let half = self.spill.shared_by(2);
+        // Units are still read while repeats are added, and a vector that grows takes up to twice what it holds.
+        let third = self.spill.shared_by(3);
         let sorts =
-            half.budget().map_or(SORTS, |bytes| (bytes / SORT_BYTES).clamp(workers.min(SORTS), SORTS));
+            third.budget().map_or(SORTS, |bytes| (bytes / SORT_BYTES).clamp(workers.min(SORTS), SORTS));
         let groups = SplitGroups::new(0..self.plan.splits.len() as u32, sorts);
         let names = DocNames::new(&groups, &self.spill)?;
-        let units = SharedSorts::<UnitOccurrence>::new(sorts, &half);
+        let units = SharedSorts::<UnitOccurrence>::new(sorts, &third);
         let counter = UnitCounter {
             reading: self.reading,
             options: self.options,
@@ -135,7 +135,7 @@ impl CleanRun<'_> {
         })?;
         let mut census = UnitCensus::default();
         read.into_iter().for_each(|of_split| census.join(of_split));
-        let repeats = Repeats { by_group: SharedSorts::new(groups.count(), &half), groups, names };
+        let repeats = Repeats { by_group: SharedSorts::new(groups.count(), &third), groups, names };
         let sorts: Vec<usize> = (0..units.count()).collect();
         each_with(
             workers,

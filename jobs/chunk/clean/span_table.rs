@@ -16,11 +16,11 @@ const HELD: usize = 1 << 13;
 pub(super) struct SpanTable<'a> {
     table: OutputTable<'a>,
     split: u32,
-    held: Vec<Span>,
+    held: Vec<CutSpan>,
 }
 
 /// Row of `spans/`: a unit that was cut.
-pub(super) struct Span {
+pub(super) struct CutSpan {
     pub id: String,
     pub place: DocId,
     /// Offset in the text of the document, in bytes.
@@ -46,7 +46,7 @@ impl<'a> SpanTable<'a> {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, span: Span) -> Result<()> {
+    pub fn push(&mut self, span: CutSpan) -> Result<()> {
         self.held.push(span);
         if self.held.len() == HELD { self.flush() } else { Ok(()) }
     }
@@ -68,8 +68,8 @@ impl<'a> SpanTable<'a> {
     }
 }
 
-fn columns(rows: &[Span]) -> Vec<TableColumn> {
-    let numbers = |number: fn(&Span) -> u32| -> ArrayRef {
+fn columns(rows: &[CutSpan]) -> Vec<TableColumn> {
+    let numbers = |number: fn(&CutSpan) -> u32| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| number(row).into())))
     };
     let kept = || rows.iter().map(|row| row.kept.as_ref());

@@ -5,7 +5,7 @@ use datasets::{Fate, Removal};
 use operators::{DocId, MergeCursor, RepeatedUnit};
 
 use super::doc_names::DocNames;
-use super::span_table::{KeptSpan, Span, SpanTable};
+use super::span_table::{CutSpan, KeptSpan, SpanTable};
 use crate::dedup::verdicts::RecordFates;
 use crate::output::split_rejects::SplitRejects;
 
@@ -70,7 +70,7 @@ impl SplitCuts<'_> {
                 keeper = kept.as_ref().map(|kept| kept.id.clone());
             }
             let (offset, bytes) = (unit.place.start, unit.bytes);
-            self.spans.push(Span { id: name.id.clone(), place: doc, offset, bytes, kept })?;
+            self.spans.push(CutSpan { id: name.id.clone(), place: doc, offset, bytes, kept })?;
         }
         let bytes = units.iter().map(|unit| u64::from(unit.bytes)).sum::<u64>();
         if units.len() as u64 == name.units {

@@ -17,7 +17,6 @@ mod page_header;
 mod pages;
 mod reader;
 mod schema;
-mod shorten;
 #[cfg(test)]
 mod tests;
 mod thrift;

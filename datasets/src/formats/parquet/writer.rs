@@ -18,8 +18,8 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
+use super::reader::TextShortener;
 use super::schema;
-use super::shorten::TextShortener;
 use crate::parts::removal_log::free_names;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
 
