@@ -97,9 +97,15 @@ fn the_arrows_between_the_packages_hold() {
 const ROOMS: [(&str, &[&str]); 2] = [
     (
         "jobs",
-        &["cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "chunk", "commands"],
+        &[
+            "cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "chunk",
+            "commands",
+        ],
     ),
-    ("operators/src", &["spill", "text", "fingerprint", "sets", "blocks", "search", "method", "evaluate", "flow"]),
+    (
+        "operators/src",
+        &["spill", "text", "fingerprint", "sets", "blocks", "search", "method", "evaluate", "flow"],
+    ),
 ];
 
 #[test]

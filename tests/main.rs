@@ -4,6 +4,7 @@
 //! | room | promise |
 //! |---|---|
 //! | `answers` | nothing is removed without proof; the answer is the same for any workers, order and splits |
+//! | `chunk` | what repeats below the level of documents is cut, and nothing else |
 //! | `records` | records come out as they went in; a bad record costs that record |
 //! | `nightly` | whatever came and was withdrawn in whichever order, the answer is that of one batch |
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |

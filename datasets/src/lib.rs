@@ -31,6 +31,7 @@ pub use text::shared_file::SharedFile;
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use cluster::Blob;
@@ -170,6 +171,9 @@ pub enum Cuts {
 pub enum Fate {
     /// The document survives.
     Kept,
+    /// The document survives without these parts of its text, which are ranges of bytes of the text as a [`Reader`]
+    /// gives it. They are in order and do not overlap. Only formats that [cut texts](Format::cuts_texts) take this fate.
+    Cut(Vec<Range<usize>>),
     /// The document has a near-duplicate that survives.
     Removed(Removal),
     /// The record could not be read.
@@ -206,6 +210,10 @@ pub trait Format: Sync {
     /// the same name; other formats write parts that are named after splits.
     fn file_is_record(&self) -> bool {
         false
+    }
+    /// Returns whether the writer can cut parts out of the text of a record, and leave all else of it as it is.
+    fn cuts_texts(&self) -> bool {
+        true
     }
     /// Returns how a file may be cut into pieces.
     fn cuts(&self, path: &str) -> Cuts;
@@ -249,7 +257,8 @@ pub trait Reader: Send {
     }
 }
 
-/// Writer that reads pieces once more, and copies each record unchanged to the part where it belongs.
+/// Writer that reads pieces once more, and copies each record to the part where it belongs. Only a record whose text is
+/// [cut](Fate::Cut) is changed.
 pub trait Writer {
     /// Copies one piece. `fates` gives one fate for each record, in the order and number of [`Reader::fill`].
     ///

@@ -14,6 +14,7 @@ pub struct Args {
 /// A tool for blocks, or for a store of them.
 #[derive(clap::Subcommand)]
 pub(super) enum ChunkTool {
+    Clean(Box<super::clean::Args>),
     Compare(Box<super::compare::Args>),
     /// Add files to a store that keeps each piece of content once, as a snapshot
     ///

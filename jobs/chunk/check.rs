@@ -97,7 +97,10 @@ fn check_snapshot(
     while let Some(file) = reader.next()? {
         *files += 1;
         if let Err(reason) = check_file(manifest, &file, packs) {
-            damages.tell(&format!("snapshot {}: \"{}\" cannot be restored: {reason}", manifest.name, file.name))?;
+            damages.tell(&format!(
+                "snapshot {}: \"{}\" cannot be restored: {reason}",
+                manifest.name, file.name
+            ))?;
         }
     }
     Ok(())
@@ -124,9 +127,10 @@ fn check_file(
         }
         bytes += chunks.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
     }
-    let of_parts = file.parts.iter().map(|part| {
-        u64::from(part.raw) + u64::from(part.plain) + u64::from(part.corrections)
-    });
+    let of_parts = file
+        .parts
+        .iter()
+        .map(|part| u64::from(part.raw) + u64::from(part.plain) + u64::from(part.corrections));
     let expected = if file.parts.is_empty() { file.bytes } else { of_parts.sum() };
     if bytes == expected { Ok(()) } else { Err("its chunks have other lengths than it should".to_owned()) }
 }

@@ -2,11 +2,13 @@
 //!
 //! `store` keeps chunks of files and snapshots of them; `put` adds files, `restore.rs` writes them again, `list.rs` and
 //! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. `compare`
-//! measures block methods. This room uses `cli`, `corpus`, `output` and `progress`.
+//! measures block methods, and `clean` cuts out of a corpus what repeats. This room uses `cli`, `progress`, `corpus`, `output`
+//! and `dedup`.
 
 mod args;
 mod check;
 mod chunk_use;
+mod clean;
 mod compare;
 mod list;
 mod prune;
@@ -25,6 +27,7 @@ pub use self::args::Args;
 /// Runs the job; returns 0, or 1 if damage was found, or a file could not be restored.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     match args.tool {
+        ChunkTool::Clean(args) => clean::run(common, *args),
         ChunkTool::Compare(args) => compare::run(common, &args),
         ChunkTool::Put { store, inputs } => put::put(&store, &inputs, common.workers()),
         ChunkTool::Restore(args) => restore::restore(&args),

@@ -8,7 +8,8 @@ use cluster::Stores;
 use super::args::{ForgetArgs, PruneArgs};
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{
-    ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen, living_claims, now,
+    ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen,
+    living_claims, now,
 };
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
@@ -40,11 +41,13 @@ pub(super) fn forget(args: &ForgetArgs) -> Result<u8> {
         gone.insert(store.snapshot(name)?.name);
     }
     if args.keep_last.is_none() && args.older_than.is_none() && gone.is_empty() {
-        return Err(WrongUse("name snapshots, or say which are kept: --keep-last, --older-than".to_owned()).into());
+        return Err(
+            WrongUse("name snapshots, or say which are kept: --keep-last, --older-than".to_owned()).into()
+        );
     }
     if args.keep_last.is_some() || args.older_than.is_some() {
         let kept = args.keep_last.unwrap_or(0);
-        let oldest = args.older_than.map_or(u64::MAX, |age| now().saturating_sub(age.as_secs()));
+        let oldest = args.older_than.map_or(u64::MAX, |age| now().saturating_sub(age.as_millis() as u64));
         let old = snapshots.iter().rev().skip(kept).filter(|snapshot| snapshot.time < oldest);
         gone.extend(old.map(|snapshot| snapshot.name.clone()));
     }
@@ -91,7 +94,8 @@ pub(super) fn prune(args: &PruneArgs) -> Result<u8> {
 
 fn prune_locked(store: &ChunkStore) -> Result<u8> {
     let changes = changes(store, &all_snapshots(store)?)?;
-    let already: BTreeSet<PackNumber> = frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect();
+    let already: BTreeSet<PackNumber> =
+        frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect();
     let wanted: BTreeSet<PackNumber> = changes
         .into_iter()
         .filter(|(number, change)| *change != PackChange::Keep && !already.contains(number))
@@ -120,7 +124,9 @@ fn prune_locked(store: &ChunkStore) -> Result<u8> {
     remove_unfinished(store)?;
     print(format_args!("{bytes} bytes freed\n"))?;
     if waiting > 0 {
-        print(format_args!("{waiting} packs wait for a put that is running; prune again when it has ended\n"))?;
+        print(format_args!(
+            "{waiting} packs wait for a put that is running; prune again when it has ended\n"
+        ))?;
     }
     Ok(0)
 }

@@ -54,10 +54,15 @@ pub(super) fn print_stats(uri: &str, json: bool) -> Result<u8> {
         print(format_args!("{}\n", serde_json::to_string_pretty(&stats)?))?;
         return Ok(0);
     }
-    print(format_args!("{:<28} {:>9} {:>14} {:>14} {:>14}\n", "snapshot", "files", "bytes", "new chunks", "own chunks"))?;
+    print(format_args!(
+        "{:<28} {:>9} {:>14} {:>14} {:>14}\n",
+        "snapshot", "files", "bytes", "new chunks", "own chunks"
+    ))?;
     for SnapshotStats { name, counts, own_chunk_bytes } in &stats.snapshots {
         let SnapshotCounts { files, bytes, new_chunk_bytes, .. } = counts;
-        print(format_args!("{name:<28} {files:>9} {bytes:>14} {new_chunk_bytes:>14} {own_chunk_bytes:>14}\n"))?;
+        print(format_args!(
+            "{name:<28} {files:>9} {bytes:>14} {new_chunk_bytes:>14} {own_chunk_bytes:>14}\n"
+        ))?;
     }
     for (kind, KindStats { files, bytes }) in &stats.kinds {
         print(format_args!("{kind:<28} {files:>9} {bytes:>14}\n"))?;
@@ -77,7 +82,11 @@ fn stats_of(store: &ChunkStore) -> Result<StoreStats> {
         kinds: kinds(store, &snapshots)?,
         snapshots: snapshots
             .into_iter()
-            .map(|snapshot| SnapshotStats { name: snapshot.name, counts: snapshot.counts, own_chunk_bytes: 0 })
+            .map(|snapshot| SnapshotStats {
+                name: snapshot.name,
+                counts: snapshot.counts,
+                own_chunk_bytes: 0,
+            })
             .collect(),
         packs: 0,
         pack_bytes: 0,

@@ -7,13 +7,14 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 10] = [
+pub(crate) const FOLDERS: [&str; 11] = [
     "rejects",
     "labels",
     "statistics",
     "corrections",
     "clusters",
     "pairs",
+    "spans",
     "removed",
     "kept",
     "packed",

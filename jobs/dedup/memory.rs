@@ -65,6 +65,24 @@ impl MemoryOptions {
         Some((record, block.max(Reading::LEAST_BLOCK_BYTES as u64)))
     }
 
+    /// Returns the memory and the folder for what all workers hold together, in a job of one process that sorts records
+    /// and compares no texts. `local`: the folder for temporary files.
+    ///
+    /// # Errors
+    /// When the memory is too little for the workers.
+    pub fn sorting_budget(&self, workers: usize, local: &Path) -> Result<SpillBudget> {
+        let workers = workers as u64;
+        let fixed = PROGRAM_BYTES + workers * WORKER_BYTES;
+        let least = fixed + workers * LEAST_BYTES;
+        if let Some(memory) = self.memory.filter(|&memory| memory < least) {
+            let (memory, least) = (memory >> 20, least.div_ceil(1 << 20));
+            bail!(WrongUse(format!(
+                "--memory {memory}M is too little for {workers} workers in a process: it takes {least}M"
+            )));
+        }
+        Ok(SpillBudget::new(local, self.memory.map(|memory| (memory - fixed) as usize)))
+    }
+
     /// Returns the memory and the folder for what each worker of this process holds. `lexicon`: the words of
     /// the user. `text_bytes`: about how many bytes the records have. `local`: the folder for temporary files.
     ///

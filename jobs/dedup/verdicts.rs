@@ -156,6 +156,21 @@ impl Verdicts {
     }
 }
 
+/// Fates of the records of one split, to be asked from the first record to the last. Implemented by the verdicts of
+/// `dedup` and by the cuts of `chunk clean`.
+pub(crate) trait RecordFates {
+    /// Returns the fate of the next record, `doc`.
+    fn next(&mut self, doc: DocId) -> Fate;
+    /// Whether the next record, `doc`, is rejected.
+    fn next_rejected(&mut self, doc: DocId) -> bool;
+    /// Returns the first error so far. Fates that were returned since then do not count.
+    fn check(&mut self) -> Result<()>;
+    /// Whether nothing is kept, and this is the split that puts an empty part into `kept/`.
+    fn stands_for_all(&self) -> bool {
+        false
+    }
+}
+
 /// Verdicts of the records of one split, to be asked from the first record to the last.
 pub(crate) struct SplitVerdicts<'a> {
     removals: SplitRemovals<'a>,
@@ -175,13 +190,14 @@ impl SplitVerdicts<'_> {
         hash.finish()
     }
 
-    /// Whether nothing is kept, and this is the split that puts an empty part into `kept/`.
-    pub fn stands_for_all(&self) -> bool {
-        self.stands_for_all
+    /// Returns a result, and keeps the first error for [`RecordFates::check`].
+    fn known<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.failed = self.failed.take().or(Some(error))).ok()
     }
+}
 
-    /// Returns the verdict of the next record, `doc`.
-    pub fn next(&mut self, doc: DocId) -> Fate {
+impl RecordFates for SplitVerdicts<'_> {
+    fn next(&mut self, doc: DocId) -> Fate {
         if self.next_rejected(doc) {
             return Fate::Rejected;
         }
@@ -189,20 +205,17 @@ impl SplitVerdicts<'_> {
         self.known(removal).flatten().map_or(Fate::Kept, Fate::Removed)
     }
 
-    /// Whether the next record, `doc`, is rejected.
-    pub fn next_rejected(&mut self, doc: DocId) -> bool {
+    fn next_rejected(&mut self, doc: DocId) -> bool {
         let rejected = self.rejected.pass(doc);
         self.known(rejected).unwrap_or(false)
     }
 
-    /// Returns a result, and keeps the first error for [`SplitVerdicts::check`].
-    fn known<T>(&mut self, result: Result<T>) -> Option<T> {
-        result.map_err(|error| self.failed = self.failed.take().or(Some(error))).ok()
+    fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Returns an error if the verdicts so far cannot be relied on.
-    pub fn check(&mut self) -> Result<()> {
-        self.failed.take().map_or(Ok(()), Err)
+    fn stands_for_all(&self) -> bool {
+        self.stands_for_all
     }
 }
 

@@ -7,7 +7,7 @@ use cluster::Group;
 use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
 
-use super::verdicts::{SplitVerdicts, Verdicts};
+use super::verdicts::{RecordFates, Verdicts};
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
@@ -25,14 +25,14 @@ pub(crate) fn write(
 ) -> Result<(Written, FileList)> {
     let outputs = folder.map_outputs();
     let results = splits::each_input_split(plan, group, (progress, Stage::Write), |at, number, split| {
-        let verdicts = verdicts.of_split(number, outputs.open_rejects(number)?)?;
+        let mut verdicts = verdicts.of_split(number, outputs.open_rejects(number)?)?;
         let decided = verdicts.hash();
         if let Some(task) = folder.finished_task(number, decided)? {
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(task);
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
-        write_split(split, number, reading, verdicts, folder, at, &mut task)?;
+        write_split(split, number, reading, &mut verdicts, folder, at, &mut task)?;
         folder.task(number, &task)?;
         Ok(task)
     })?;
@@ -45,12 +45,12 @@ pub(crate) fn write(
     Ok((all, all_files))
 }
 
-/// Writes the records of one split, and notes numbers and files in `task`.
-fn write_split(
+/// Writes the records of one split as their fates say, and notes numbers and files in `task`.
+pub(crate) fn write_split(
     split: &Split,
     number: u32,
     reading: &Reading,
-    mut verdicts: SplitVerdicts,
+    fates: &mut impl RecordFates,
     folder: &OutputFolder,
     at: &StageTimer,
     task: &mut TaskManifest,
@@ -62,32 +62,32 @@ fn write_split(
         let piece = unopened.open()?;
         let first = next;
         let mut each = iter::from_fn(|| {
-            let fate = verdicts.next(DocId::new(number, next));
+            let fate = fates.next(DocId::new(number, next));
             next += 1;
             match fate {
-                Fate::Kept => written.kept += 1,
+                Fate::Kept | Fate::Cut(_) => written.kept += 1,
                 Fate::Removed(_) => written.removed += 1,
                 Fate::Rejected => written.rejected += 1,
             }
             Some(fate)
         });
         let divided = writer.divide(&piece, &mut each);
-        verdicts.check()?;
+        fates.check()?;
         if let Err(error) = divided {
             // The error that ended the first reading of the piece ends this one too. It was counted as a
             // rejected record, but for a file that cannot be opened only in its first piece.
-            let counted = verdicts.next_rejected(DocId::new(number, next));
+            let counted = fates.next_rejected(DocId::new(number, next));
             if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
                 return Err(error.into());
             }
             next += u64::from(counted);
             written.rejected += u64::from(counted);
         }
-        verdicts.check()?;
+        fates.check()?;
         at.read(next - first, unopened.bytes());
         at.done(unopened.bytes());
     }
-    if verdicts.stands_for_all() {
+    if fates.stands_for_all() {
         keep_none(split, &parts, writer.as_mut())?;
     }
     writer.finish()?;
@@ -97,7 +97,7 @@ fn write_split(
 
 /// Puts a part without a record into `kept`, for its readers. If the format of the input has none, the part
 /// is a file that readers skip.
-fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Result<()> {
+pub(crate) fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Result<()> {
     for piece in &split.pieces {
         match writer.keep_none(&piece.open()?) {
             Ok(true) => return Ok(()),

@@ -60,6 +60,11 @@ impl Rejects {
         self.by_split.range(..split).map(|(_, count)| count).sum()
     }
 
+    /// Whether a split has rejects.
+    pub fn any_of(&self, split: u32) -> bool {
+        self.by_split.contains_key(&split)
+    }
+
     /// Returns the first reject.
     pub fn first(&self) -> Option<&Reject> {
         self.first.as_ref()

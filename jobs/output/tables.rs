@@ -238,12 +238,13 @@ pub(crate) fn write_labels<'a>(
     table.finish()
 }
 
-fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+/// Returns a column of strings.
+pub(crate) fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }
 
 /// Returns the positions of documents, as the tables hold them.
-fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
+pub(crate) fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(docs.map(|doc| doc.0)))
 }
 
@@ -255,10 +256,10 @@ pub(crate) struct LabelRow<'a> {
 }
 
 /// Column of a table: its name, its values, and whether a value may be missing.
-type TableColumn = (&'static str, ArrayRef, bool);
+pub(crate) type TableColumn = (&'static str, ArrayRef, bool);
 
 /// A table that is being written: one part for each split that has rows, named after the split.
-struct OutputTable<'a> {
+pub(crate) struct OutputTable<'a> {
     folder: &'a OutputFolder,
     name: &'static str,
     part: Option<OutputTablePart>,
@@ -274,12 +275,13 @@ struct OutputTablePart {
 }
 
 impl<'a> OutputTable<'a> {
-    fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
+    /// Begins the table in the folder `name` of an output, without a part.
+    pub fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
         OutputTable { folder, name, part: None, rows: 0 }
     }
 
     /// Adds rows to the part of a split. `columns`: turns rows into columns.
-    fn rows<R, C: Fn(&[R]) -> Vec<TableColumn>>(
+    pub fn rows<R, C: Fn(&[R]) -> Vec<TableColumn>>(
         &mut self,
         split: u32,
         columns: C,
@@ -314,15 +316,15 @@ impl<'a> OutputTable<'a> {
         Ok(writer.into_inner()?.finish(rows)?)
     }
 
-    /// Returns the number of rows.
-    fn finish(mut self) -> Result<u64> {
+    /// Ends the table. Returns the number of rows.
+    pub fn finish(mut self) -> Result<u64> {
         self.end_part()?;
         Ok(self.rows)
     }
 }
 
 /// Rows on their way to a part of a table. A part is made even if there are none.
-struct TableRows<'t, 'a, R, C> {
+pub(crate) struct TableRows<'t, 'a, R, C> {
     table: &'t mut OutputTable<'a>,
     split: u32,
     columns: C,
@@ -330,7 +332,8 @@ struct TableRows<'t, 'a, R, C> {
 }
 
 impl<R, C: Fn(&[R]) -> Vec<TableColumn>> TableRows<'_, '_, R, C> {
-    fn push(&mut self, row: R) -> Result<()> {
+    /// Adds a row.
+    pub fn push(&mut self, row: R) -> Result<()> {
         self.held.push(row);
         if self.held.len() == BATCH_ROWS { self.flush() } else { Ok(()) }
     }
@@ -341,7 +344,8 @@ impl<R, C: Fn(&[R]) -> Vec<TableColumn>> TableRows<'_, '_, R, C> {
         self.table.write(self.split, &batch)
     }
 
-    fn finish(mut self) -> Result<()> {
+    /// Writes the rows that are held.
+    pub fn finish(mut self) -> Result<()> {
         self.flush()
     }
 }

@@ -85,7 +85,11 @@ fn a_prune_takes_nothing_from_a_put_that_is_running() {
     for step in 1.. {
         here.run("chunk put store in").ends(0);
         let first = snapshots(&here);
-        let mut put = here.command("chunk put store in").env("DEDUP_FAULT", format!("0 create {step} stop")).spawn().unwrap();
+        let mut put = here
+            .command("chunk put store in")
+            .env("DEDUP_FAULT", format!("0 create {step} stop"))
+            .spawn()
+            .unwrap();
         let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
         wait_until("the put stops", std::time::Duration::from_secs(60), is_stopped);
         if put.try_wait().unwrap().is_some() {

@@ -23,8 +23,11 @@ const LEAST_STREAM_BYTES: usize = 32;
 /// Longest chain of earlier occurrences that is followed to find out what a compressor has done.
 const MAX_CHAIN: u32 = 4096;
 /// Bounds of the process that undoes or recreates streams. An answer is a file with its streams.
-const BOUNDS: Bounds =
-    Bounds { max_bytes: MAX_FILE_BYTES + MAX_PLAIN_BYTES + (16 << 20), memory_bytes: 1 << 30, cpu_seconds: 60 };
+const BOUNDS: Bounds = Bounds {
+    max_bytes: MAX_FILE_BYTES + MAX_PLAIN_BYTES + (16 << 20),
+    memory_bytes: 1 << 30,
+    cpu_seconds: 60,
+};
 
 /// A file whose deflate streams are undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +85,8 @@ impl UndoneFile {
     /// Takes a file from its parts and its contents: plain bytes, corrections, and raw bytes. `None` if they are of other
     /// lengths than the parts say.
     pub fn of_contents(parts: Vec<DeflatePart>, mut contents: Vec<u8>) -> Option<Self> {
-        let sum = |length: fn(&DeflatePart) -> u32| parts.iter().map(|part| u64::from(length(part))).sum::<u64>();
+        let sum =
+            |length: fn(&DeflatePart) -> u32| parts.iter().map(|part| u64::from(length(part))).sum::<u64>();
         let (plain, corrections) = (sum(|part| part.plain), sum(|part| part.corrections));
         if plain + corrections + sum(|part| part.raw) != contents.len() as u64 {
             return None;
@@ -98,8 +102,11 @@ impl UndoneFile {
         let (mut scan, mut taken) = (StreamScan::new(file), 0);
         while let Some(start) = scan.next() {
             let left = max_bytes.min(MAX_PLAIN_BYTES).saturating_sub(undone.plain.len());
-            let config =
-                PreflateConfig { max_chain_length: MAX_CHAIN, plain_text_limit: left, verify_compression: false };
+            let config = PreflateConfig {
+                max_chain_length: MAX_CHAIN,
+                plain_text_limit: left,
+                verify_compression: false,
+            };
             // Whatever goes wrong in it, the stream stays as it is.
             let result = catch(|| preflate_whole_deflate_stream(&file[start..], &config));
             let Ok(Ok((stream, plain))) = result else { continue };
@@ -131,7 +138,8 @@ impl UndoneFile {
         let mut file = Vec::new();
         for part in &self.parts {
             file.extend_from_slice(take(&mut raw, part.raw)?);
-            let (plain, corrections) = (take(&mut plain, part.plain)?, take(&mut corrections, part.corrections)?);
+            let (plain, corrections) =
+                (take(&mut plain, part.plain)?, take(&mut corrections, part.corrections)?);
             if !corrections.is_empty() {
                 let stream = catch(|| recreate_whole_deflate_stream(plain, corrections))?;
                 file.extend(stream.map_err(|error| error.to_string())?);

@@ -6,7 +6,7 @@ use memchr::memmem;
 const MEMBER: &[u8] = b"PK\x03\x04";
 /// Number of bytes of that header before the name.
 const HEADER_BYTES: usize = 30;
-/// Number of the method deflate.
+/// Number of deflate in that header.
 const DEFLATE: u16 = 8;
 /// Keyword before each stream of a PDF. Source: ISO 32000-1, section 7.3.8.
 const STREAM: &[u8] = b"stream";
@@ -56,18 +56,17 @@ impl<'a> StreamScan<'a> {
             let bytes = self.file.get(header + at..header + at + 2)?;
             Some(u16::from_le_bytes([bytes[0], bytes[1]]))
         };
-        let (method, name, extra) = (word(8)?, word(26)?, word(28)?);
-        (method == DEFLATE).then_some(header + HEADER_BYTES + usize::from(name) + usize::from(extra))
+        let (compression, name, extra) = (word(8)?, word(26)?, word(28)?);
+        (compression == DEFLATE).then_some(header + HEADER_BYTES + usize::from(name) + usize::from(extra))
     }
 
     /// Returns where deflate begins behind the keyword, if there is a line break and the header of zlib (RFC 1950).
     fn zlib(&self, keyword: usize) -> Option<usize> {
         let rest = &self.file[keyword + STREAM.len()..];
         let line = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"))?;
-        let (&[method, flags], deflate) = line.split_first_chunk()?;
-        let is_zlib = method & 0x0F == 8
-            && flags & 0x20 == 0
-            && u16::from_be_bytes([method, flags]).is_multiple_of(31);
+        let (&[head, flags], deflate) = line.split_first_chunk()?;
+        let is_zlib =
+            head & 0x0F == 8 && flags & 0x20 == 0 && u16::from_be_bytes([head, flags]).is_multiple_of(31);
         is_zlib.then(|| self.file.len() - deflate.len())
     }
 }

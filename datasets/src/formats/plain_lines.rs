@@ -1,12 +1,15 @@
 //! Plain text with one document on each line.
 
+use std::ops::Range;
+
 use operators::DocBatch;
 
 use crate::parts::copy_writer::{CopySource, CopyWriter};
+use crate::parts::cut_text::without;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -91,6 +94,14 @@ impl CopySource for Lines {
 
     fn next_record(&mut self) -> Result<Option<bool>, Error> {
         Ok(self.advance_to_text()?.then(|| self.line().whole))
+    }
+
+    fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
+        let (line, mut buffer) = (self.line().bytes, Vec::new());
+        let decoded = self.charset.decode(line, BadText::Replace, &mut buffer).ok();
+        let shortened = decoded.and_then(|(text, _)| without(text, cuts));
+        let shortened = shortened.ok_or_else(|| Error::changed(&self.path))?;
+        Ok(self.charset.encode(&shortened, line).into_owned())
     }
 }
 

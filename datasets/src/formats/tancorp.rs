@@ -45,8 +45,8 @@ impl Format for TanCorp {
         Ok(Box::new(FileReader { piece: piece.clone(), reading: reading.clone() }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(TreeWriter::new(parts))
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(TreeWriter::new(parts, reading))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The writer of all formats whose records are copied as bytes.
 
+use std::ops::Range;
+
 use super::part::{PartKind, PartWriter};
 use super::removal_log::Reasons;
 use crate::text::line_reader::Lines;
@@ -27,6 +29,11 @@ pub(crate) trait CopySource {
     fn insertion(&mut self, _removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
         Ok(None)
     }
+    /// Returns the bytes of the current record without these ranges of its text, and without the newline behind it.
+    ///
+    /// # Errors
+    /// When the text has no such ranges: the file has changed.
+    fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error>;
 }
 
 /// Writer of the kept and the removed records of a split, each as its own bytes. A record without a newline
@@ -73,6 +80,11 @@ impl<S: CopySource> Writer for CopyWriter<'_, S> {
             match fates.next() {
                 Some(Fate::Rejected) => {}
                 Some(Fate::Kept) if whole => self.kept.write(&kept, &source.record())?,
+                Some(Fate::Cut(cuts)) if whole => {
+                    let shortened = source.shortened(&cuts)?;
+                    let [_, newline] = source.record();
+                    self.kept.write(&kept, &[&shortened, newline])?;
+                }
                 Some(Fate::Removed(removal)) if whole => {
                     let inserted = source.insertion(&removal)?;
                     let [record, newline] = source.record();

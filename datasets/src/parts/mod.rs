@@ -5,5 +5,6 @@
 //! format; `formats` uses it.
 
 pub(crate) mod copy_writer;
+pub(crate) mod cut_text;
 pub(crate) mod part;
 pub(crate) mod removal_log;

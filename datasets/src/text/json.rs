@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use operators::Priority;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -119,6 +120,42 @@ impl<'l, W: FnMut(&str) -> bool> Visitor<'l> for FieldNames<W> {
         }
         Ok(names)
     }
+}
+
+/// Returns the place of the value of a field in an object, and the string that it is. If the name occurs twice, the
+/// last value counts.
+pub(crate) fn text_place(object: &str, field: &str) -> Option<(Range<usize>, String)> {
+    let mut json = serde_json::Deserializer::from_str(object);
+    let value = json.deserialize_map(LastValue(field)).ok()??.get();
+    // The value is borrowed from the object, so the distance of the two is its offset.
+    let start = (value.as_ptr() as usize).checked_sub(object.as_ptr() as usize)?;
+    Some((start..start + value.len(), serde_json::from_str(value).ok()?))
+}
+
+/// Reader of the last value of a member.
+struct LastValue<'f>(&'f str);
+
+impl<'l> Visitor<'l> for LastValue<'_> {
+    type Value = Option<&'l RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<Self::Value, M::Error> {
+        let mut found = None;
+        while let Some((name, value)) = members.next_entry::<Cow<str>, &RawValue>()? {
+            if name == self.0 {
+                found = Some(value);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Writes a string as a value of JSON.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// Writes the characters of `json` beyond ASCII as escapes, for lines in an encoding that may lack them.

@@ -59,7 +59,7 @@ fn add_snapshot(
     workers: usize,
 ) -> Result<SnapshotManifest> {
     let extractors = Arc::new(Extractors::of_this_program()?);
-    let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%SZ");
+    let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%S.%3fZ");
     let name = format!("{time}-{:04x}", ChunkStore::unique() & 0xFFFF);
     let mut adder = ChunkAdder::new(store)?;
     let mut snapshot = SnapshotWriter::new(store, &name)?;

@@ -58,7 +58,9 @@ impl ChunkIndex {
             match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
                 Ok(pack) => {
                     let chunks = (0..).zip(&pack.directory.chunks);
-                    rows.extend(chunks.map(|(at, chunk)| (chunk.id, ChunkPlace { pack: number, number: at })));
+                    rows.extend(
+                        chunks.map(|(at, chunk)| (chunk.id, ChunkPlace { pack: number, number: at })),
+                    );
                 }
                 // Another process may be writing it.
                 Err(error) => say(format_args!("warning: {error}")),

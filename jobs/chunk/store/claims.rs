@@ -16,8 +16,8 @@ use super::store_folder::ChunkStore;
 use crate::cli::terminal::say;
 use crate::output::{LockOwner, read_sealed, write_sealed};
 
-/// Seconds after which the claim of a process on another machine counts for nothing: a week.
-const CLAIM_SECONDS: u64 = 7 * 24 * 3600;
+/// Milliseconds after which the claim of a process on another machine counts for nothing: a week.
+const CLAIM_MILLISECONDS: u64 = 7 * 24 * 3600 * 1000;
 const CLAIMS: &str = "claims";
 const FROZEN: &str = "frozen";
 
@@ -30,7 +30,7 @@ pub(in crate::chunk) struct PutClaim {
 #[derive(Deserialize, Serialize)]
 struct ClaimFile {
     owner: LockOwner,
-    /// Seconds since 1970.
+    /// Milliseconds since 1970.
     time: u64,
 }
 
@@ -42,9 +42,9 @@ pub(in crate::chunk) struct FrozenPacks {
     pub claims: Option<BTreeSet<String>>,
 }
 
-/// Returns the seconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(in crate::chunk) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
 impl PutClaim {
@@ -75,7 +75,7 @@ pub(in crate::chunk) fn living_claims(store: &ChunkStore) -> Result<BTreeSet<Str
     for entry in store.store.children_if_any(&store.path_of(CLAIMS))? {
         let claim = read_sealed::<ClaimFile>(store.store.as_ref(), &entry.path).unwrap_or(None);
         let lives = claim.is_none_or(|claim| {
-            claim.owner.lives(&me).unwrap_or(now().saturating_sub(claim.time) < CLAIM_SECONDS)
+            claim.owner.lives(&me).unwrap_or(now().saturating_sub(claim.time) < CLAIM_MILLISECONDS)
         });
         if lives {
             living.insert(entry.path);

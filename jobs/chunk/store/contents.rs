@@ -85,7 +85,8 @@ impl ContentReader {
         mut each: impl FnMut(&mut OpenPacks, ChunkPlace) -> Result<()>,
     ) -> Result<()> {
         for run in &file.chunks {
-            let pack = *manifest.packs.get(run.pack as usize).context("a pack that the snapshot does not name")?;
+            let pack =
+                *manifest.packs.get(run.pack as usize).context("a pack that the snapshot does not name")?;
             for number in run.first..run.first.saturating_add(run.count) {
                 each(&mut self.packs, ChunkPlace { pack, number })?;
             }

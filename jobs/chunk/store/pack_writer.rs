@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::pack_layout::{
-    ChunkId, ChunkPlace, FOOTER_BYTES, FRAME_BYTES, MAGIC, PACK_BYTES, PackDirectory, PackFrame, PackNumber, PackedChunk,
+    ChunkId, ChunkPlace, FOOTER_BYTES, FRAME_BYTES, MAGIC, PACK_BYTES, PackDirectory, PackFrame, PackNumber,
+    PackedChunk,
 };
 
 /// A pack that is being written.

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cluster::runs::{RunCursor, RunReader, RunShape, RunSummary, RunWriter};
-use cluster::{Error, Store};
+use cluster::{Error, Store, one_line};
 use datasets::DeflatePart;
 use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
-use crate::output::write_sealed;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+use crate::output::{read_sealed, write_sealed};
 
 /// Rows of the files of a snapshot: the number of a file, and a [`SnapshotFile`] in postcard's encoding.
 const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
@@ -20,7 +22,7 @@ const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
 pub(in crate::chunk) struct SnapshotManifest {
     /// Its name, which begins with its time.
     pub name: String,
-    /// Time at which it was made, in seconds since 1970.
+    /// Time at which it was made, in milliseconds since 1970.
     pub time: u64,
     /// Host on which it was made.
     pub host: String,
@@ -100,6 +102,43 @@ pub(in crate::chunk) struct ChunkRun {
     pub pack: u32,
     pub first: u32,
     pub count: u32,
+}
+
+impl ChunkStore {
+    /// Returns the snapshots, the oldest first. One that is damaged is told of and left out; `each_damage` gets its name.
+    pub fn snapshots(&self, mut each_damage: impl FnMut(String)) -> Result<Vec<SnapshotManifest>> {
+        let mut snapshots = Vec::new();
+        for entry in self.store.children_if_any(&self.path_of("snapshots"))? {
+            if !entry.path.ends_with(".json") {
+                continue;
+            }
+            match read_sealed::<SnapshotManifest>(self.store.as_ref(), &entry.path) {
+                Ok(manifest) => snapshots.extend(manifest),
+                Err(error) => each_damage(one_line(&format!("{error:#}")).to_string()),
+            }
+        }
+        snapshots.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
+        Ok(snapshots)
+    }
+
+    /// Returns the snapshot that a user has named: `latest`, or the beginning of a name that only one has.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is none, or several.
+    pub fn snapshot(&self, name: &str) -> Result<SnapshotManifest> {
+        let mut all = self.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+        if name == "latest" {
+            return all.pop().ok_or_else(|| WrongUse(format!("\"{}\" has no snapshot", self.uri)).into());
+        }
+        all.retain(|snapshot| snapshot.name.starts_with(name));
+        match all.len() {
+            1 => Ok(all.remove(0)),
+            0 => bail!(WrongUse(format!("\"{}\" has no snapshot \"{name}\"", self.uri))),
+            _ => {
+                bail!(WrongUse(format!("\"{}\" has several snapshots that begin with \"{name}\"", self.uri)))
+            }
+        }
+    }
 }
 
 /// A snapshot that is being written.

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Store, Stores, one_line};
+use cluster::{Store, Stores};
 use operators::hash::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
-use super::snapshot::SnapshotManifest;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
 use crate::output::{read_sealed, write_sealed};
 
 /// Version of the format.
@@ -85,45 +83,11 @@ impl ChunkStore {
     /// yet.
     pub fn packs(&self) -> Result<Vec<(PackNumber, u64)>> {
         let packs = self.store.children_if_any(&self.path_of("packs"))?;
-        let number = |path: &str| u64::from_str_radix(path.rsplit('/').next()?.strip_suffix(".pack")?, 16).ok();
-        let mut packs: Vec<_> = packs
-            .iter()
-            .filter_map(|entry| Some((PackNumber(number(&entry.path)?), entry.bytes)))
-            .collect();
+        let number =
+            |path: &str| u64::from_str_radix(path.rsplit('/').next()?.strip_suffix(".pack")?, 16).ok();
+        let mut packs: Vec<_> =
+            packs.iter().filter_map(|entry| Some((PackNumber(number(&entry.path)?), entry.bytes))).collect();
         packs.sort_unstable();
         Ok(packs)
-    }
-
-    /// Returns the snapshots, the oldest first. One that is damaged is told of and left out; `each_damage` gets its name.
-    pub fn snapshots(&self, mut each_damage: impl FnMut(String)) -> Result<Vec<SnapshotManifest>> {
-        let mut snapshots = Vec::new();
-        for entry in self.store.children_if_any(&self.path_of("snapshots"))? {
-            if !entry.path.ends_with(".json") {
-                continue;
-            }
-            match read_sealed::<SnapshotManifest>(self.store.as_ref(), &entry.path) {
-                Ok(manifest) => snapshots.extend(manifest),
-                Err(error) => each_damage(one_line(&format!("{error:#}")).to_string()),
-            }
-        }
-        snapshots.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
-        Ok(snapshots)
-    }
-
-    /// Returns the snapshot that a user has named: `latest`, or the beginning of a name that only one has.
-    ///
-    /// # Errors
-    /// [`WrongUse`] when there is none, or several.
-    pub fn snapshot(&self, name: &str) -> Result<SnapshotManifest> {
-        let mut all = self.snapshots(|damage| say(format_args!("warning: {damage}")))?;
-        if name == "latest" {
-            return all.pop().ok_or_else(|| WrongUse(format!("\"{}\" has no snapshot", self.uri)).into());
-        }
-        all.retain(|snapshot| snapshot.name.starts_with(name));
-        match all.len() {
-            1 => Ok(all.remove(0)),
-            0 => bail!(WrongUse(format!("\"{}\" has no snapshot \"{name}\"", self.uri))),
-            _ => bail!(WrongUse(format!("\"{}\" has several snapshots that begin with \"{name}\"", self.uri))),
-        }
     }
 }

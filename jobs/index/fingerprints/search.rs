@@ -99,7 +99,8 @@ impl FingerprintFile {
         scratch: &mut FingerprintScratch,
         mut each: impl FnMut(u32, u64),
     ) -> Result<NearEntries, Error> {
-        let &mut FingerprintScratch { word, ref probes, ref mut ahead, page: ref mut buffer, ref mut found } = scratch;
+        let &mut FingerprintScratch { word, ref probes, ref mut ahead, page: ref mut buffer, ref mut found } =
+            scratch;
         let mut ahead = ahead.iter_mut().take(MOST_AHEAD);
         found.clear();
         let (mut near, shape) = (NearEntries::default(), self.shape());

@@ -70,10 +70,7 @@ mod tests {
     fn units_end_where_they_should() {
         let text = "一。二？！三\n\n \n四 a!b?";
         assert_eq!(units(Unit::Line, text), ["一。二？！三\n", "\n", " \n", "四 a!b?"]);
-        assert_eq!(
-            units(Unit::Sentence, text),
-            ["一。", "二？", "！", "三\n", "\n", " \n", "四 a!", "b?"]
-        );
+        assert_eq!(units(Unit::Sentence, text), ["一。", "二？", "！", "三\n", "\n", " \n", "四 a!", "b?"]);
         assert_eq!(units(Unit::Paragraph, text), ["一。二？！三\n\n \n", "四 a!b?"]);
         assert_eq!(units(Unit::Paragraph, "\na\nb\n\n"), ["\na\nb\n\n"]);
         assert_eq!(units(Unit::Line, ""), [""; 0]);

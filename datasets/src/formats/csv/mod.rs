@@ -7,17 +7,19 @@ mod scan;
 mod tests;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use operators::{DocBatch, Priority};
 
 use self::rows::{CsvRows, split_newline};
 use crate::parts::copy_writer::{CopySource, CopyWriter};
+use crate::parts::cut_text::without;
 use crate::parts::removal_log::free_names;
 use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Removal, Writer, no_number};
+use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, Removal, Writer, no_number};
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -182,6 +184,19 @@ impl CopySource for CsvRows {
         }
         let [record, _] = self.record();
         Ok(Some((record.len(), self.lines.charset.encode(&fields, record).into_owned())))
+    }
+
+    /// Replaces the field of the text. The bytes before and behind it stay.
+    fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
+        let changed = || Error::changed(&self.lines.path);
+        let field = self.header.as_ref().map(|header| header.text).ok_or_else(changed)?;
+        let (place, mut buffer) = (self.place(field), Vec::new());
+        let (text, _) = self.value(field, BadText::Replace, &mut buffer).map_err(|_| changed())?;
+        let (mut value, text) = (String::new(), without(&text, cuts).ok_or_else(changed)?);
+        push_field(&mut value, &text);
+        let [record, _] = self.record();
+        let (before, behind) = (&record[..place.start], record.get(place.end..).unwrap_or_default());
+        Ok([before, &self.lines.charset.encode(&value, record), behind].concat())
     }
 }
 

@@ -231,6 +231,14 @@ impl CsvRows {
         if first { self.scan.line(text) } else { self.scan.more(text) }
     }
 
+    /// Returns the bytes of the current record that are a field, with its quotes.
+    pub fn place(&self, field: usize) -> Range<usize> {
+        let Range { start, end } = self.scan.fields.get(field).cloned().unwrap_or_default();
+        // Half a unit at the end of a file of UTF-16 counts as one.
+        let within = |unit: usize| (self.lines.charset.unit() * unit).min(self.lines.line().bytes.len());
+        within(start)..within(end)
+    }
+
     /// Returns the value of a field of the current record, and whether illegal bytes in it were replaced. An
     /// error has the offset of the illegal bytes in the record.
     pub fn value<'b>(
@@ -240,10 +248,7 @@ impl CsvRows {
         buffer: &'b mut Vec<u8>,
     ) -> Result<(Cow<'b, str>, bool), Illegal> {
         let charset = self.lines.charset.of_one(self.lines.line().bytes);
-        let Range { start, end } = self.scan.fields.get(field).cloned().unwrap_or_default();
-        // Half a unit at the end of a file of UTF-16 counts as one.
-        let within = |unit: usize| (charset.unit() * unit).min(self.lines.line().bytes.len());
-        let (start, end) = (within(start), within(end));
+        let Range { start, end } = self.place(field);
         let bytes = &self.lines.line().bytes[start..end];
         let decoded = charset.decode(bytes, bad, buffer);
         let (text, replaced) =

@@ -1,8 +1,11 @@
 //! This format reads JSON lines: one object a line, plain or compressed. It uses `text` and `parts`.
 
+use std::ops::Range;
+
 use operators::DocBatch;
 
 use crate::parts::copy_writer::{CopySource, CopyWriter};
+use crate::parts::cut_text::without;
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::json::JsonDocument;
@@ -67,7 +70,8 @@ impl Format for Jsonl {
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(CopyWriter::new(parts, ".jsonl", reading, |piece, reading| {
-            Ok(JsonLines { lines: Lines::open(piece, reading)?, buffer: Vec::new() })
+            let text_field = reading.text().to_owned();
+            Ok(JsonLines { lines: Lines::open(piece, reading)?, text_field, buffer: Vec::new() })
         }))
     }
 
@@ -144,6 +148,8 @@ impl Reader for JsonlReader {
 /// The lines of a piece that are copied.
 struct JsonLines {
     lines: Lines,
+    /// Field that holds the text.
+    text_field: String,
     /// Buffer for lines that must be decoded.
     buffer: Vec<u8>,
 }
@@ -174,6 +180,26 @@ impl CopySource for JsonLines {
             members = json::escaped(&members).into();
         }
         Ok(Some((brace, charset.encode(&members, line.bytes).into_owned())))
+    }
+
+    /// Replaces the value of the text. The bytes before and behind it stay, but for illegal ones.
+    fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
+        let (charset, line) = (self.lines.charset, self.lines.line());
+        let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer).ok();
+        let changed = || Error::changed(&self.lines.path);
+        let (json, _) = decoded.ok_or_else(changed)?;
+        let (place, text) = json::text_place(json, &self.text_field).ok_or_else(changed)?;
+        let text = without(&text, cuts).ok_or_else(changed)?;
+        let mut value = json::quoted(&text);
+        let encoded = charset.encode(&value, line.bytes);
+        let is_encoded =
+            charset.decode(&encoded, BadText::Replace, &mut Vec::new()).is_ok_and(|(same, _)| same == value);
+        // A string that was written in ASCII stays so.
+        if !is_encoded || json[place.clone()].is_ascii() {
+            value = json::escaped(&value);
+        }
+        let part = |text: &str| charset.encode(text, line.bytes).into_owned();
+        Ok([part(&json[..place.start]), part(&value), part(&json[place.end..])].concat())
     }
 }
 

@@ -43,6 +43,11 @@ impl Format for Office {
         true
     }
 
+    /// A document is not made again of its text.
+    fn cuts_texts(&self) -> bool {
+        false
+    }
+
     fn cuts(&self, _path: &str) -> Cuts {
         Cuts::Nowhere
     }
@@ -52,8 +57,8 @@ impl Format for Office {
         Ok(Box::new(DocumentReader { piece: piece.clone(), extractors, bounds }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(TreeWriter::new(parts))
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(TreeWriter::new(parts, reading))
     }
 }
 

@@ -18,6 +18,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
+use super::reader::TextShortener;
 use super::schema;
 use crate::parts::removal_log::free_names;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
@@ -96,7 +97,8 @@ impl<'a> RowWriter<'a> {
     fn divide_batch(&mut self, batch: &RecordBatch, fates: &[Fate]) -> Result<(), Error> {
         let Some(layout) = &self.layout else { return Ok(()) };
         let block_bytes = self.reading.block_bytes;
-        let kept: BooleanArray = fates.iter().map(|fate| Some(*fate == Fate::Kept)).collect();
+        let is_kept = |fate: &Fate| matches!(fate, Fate::Kept | Fate::Cut(_));
+        let kept: BooleanArray = fates.iter().map(|fate| Some(is_kept(fate))).collect();
         if kept.true_count() > 0 {
             let part = match &mut self.kept {
                 Some(part) => part,
@@ -157,6 +159,7 @@ impl Writer for RowWriter<'_> {
             self.close_parts()?;
             self.layout = layout;
         }
+        let shortener = TextShortener::new(&file, &self.reading);
         let mut batches = Batches::new(file, &self.reading);
         let mut batch_fates = Vec::new();
         while let Some(rows) = batches.next()? {
@@ -170,7 +173,11 @@ impl Writer for RowWriter<'_> {
             if batch_fates.len() < count || lost && batch_fates != [Fate::Rejected] {
                 return Err(Error::changed(batches.file.path()));
             }
-            if let Some(records) = records {
+            if let Some(mut records) = records {
+                if batch_fates.iter().any(|fate| matches!(fate, Fate::Cut(_))) {
+                    let shortened = shortener.shorten(&records, &batch_fates);
+                    records = shortened.ok_or_else(|| Error::changed(batches.file.path()))?;
+                }
                 self.divide_batch(&records, &batch_fates)?;
             }
         }

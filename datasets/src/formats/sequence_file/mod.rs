@@ -21,6 +21,7 @@ mod framed;
 mod header;
 mod pack;
 mod read;
+mod shorten;
 mod window;
 mod write;
 

@@ -9,6 +9,7 @@ use super::class::put_vint;
 use super::codec::Codec;
 use super::header::{Header, MARKER_BYTES, SequenceCompression};
 use super::read::SequenceRecords;
+use super::shorten::Shortener;
 use crate::parts::removal_log::Reasons;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Writer};
 
@@ -42,6 +43,7 @@ impl Writer for SequenceWriter<'_> {
         let changed = || Error::changed(piece.blob.path());
         let mut records = SequenceRecords::open(piece, &self.reading)?;
         let header = records.header.clone();
+        let mut shortener = Shortener::new(&header, &self.reading);
         while let Some(raw) = records.next()? {
             let record = match raw {
                 Raw::Record(record) => record,
@@ -50,8 +52,13 @@ impl Writer for SequenceWriter<'_> {
                     _ => return Err(changed()),
                 },
             };
+            let mut shortened = None;
             let (part, folder) = match fates.next() {
                 Some(Fate::Kept) => (&mut self.kept, "kept"),
+                Some(Fate::Cut(cuts)) => {
+                    shortened = Some(shortener.shorten(record.value, &cuts).ok_or_else(changed)?);
+                    (&mut self.kept, "kept")
+                }
                 Some(Fate::Removed(removal)) => {
                     self.reasons.write(&removal)?;
                     (&mut self.removed, "removed")
@@ -67,7 +74,7 @@ impl Writer for SequenceWriter<'_> {
                 *part = Some(SequencePart::new(&header, folder, output));
             }
             if let Some(part) = part {
-                part.append(record.key, record.value)?;
+                part.append(record.key, shortened.as_deref().unwrap_or(record.value))?;
             }
         }
         Ok(())

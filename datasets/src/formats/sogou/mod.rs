@@ -1,15 +1,17 @@
 //! This format reads SogouCS and SogouCA: news pages of Sogou Labs, one pseudo-XML element for each page.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use operators::{DocBatch, Reject};
 
 use crate::parts::copy_writer::{CopySource, CopyWriter};
+use crate::parts::cut_text::without;
 use crate::text::charset;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::LineNumbers;
 use crate::text::line_reader::{Extended, Lines};
-use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
@@ -241,6 +243,40 @@ fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, 
     }
 }
 
+/// Returns a document without these ranges of its text, of which the title and the content each lose their part. The
+/// newline between the two is in no element. `None` if the text has no such ranges.
+fn document_without(document: &str, cuts: &[Range<usize>]) -> Option<String> {
+    let value =
+        |tag: [&str; 2]| field(document, tag[0], tag[1]).ok().flatten().map_or("", |(value, _)| value);
+    let place = |value: &str| {
+        let start = (value.as_ptr() as usize).saturating_sub(document.as_ptr() as usize);
+        start..start + value.len()
+    };
+    let title = value(["<contenttitle>", "</contenttitle>"]).trim();
+    let content = value(["<content>", "</content>"]);
+    let begins = if title.is_empty() { 0 } else { title.len() + 1 };
+    let within = |part: Range<usize>| -> Vec<_> {
+        let clipped = cuts.iter().map(|cut| cut.start.max(part.start)..cut.end.min(part.end));
+        clipped
+            .filter(|cut| cut.start < cut.end)
+            .map(|cut| cut.start - part.start..cut.end - part.start)
+            .collect()
+    };
+    let mut parts = vec![(place(content), without(content, &within(begins..begins + content.len()))?)];
+    if !title.is_empty() {
+        parts.push((place(title), without(title, &within(0..title.len()))?));
+    }
+    parts.sort_by_key(|(place, _)| place.start);
+    let (mut whole, mut end) = (String::with_capacity(document.len()), 0);
+    for (place, value) in parts {
+        whole.push_str(document.get(end..place.start)?);
+        whole.push_str(&value);
+        end = place.end;
+    }
+    whole.push_str(document.get(end..)?);
+    Some(whole)
+}
+
 fn find(text: &str, tag: &str) -> Option<usize> {
     memchr::memmem::find(text.as_bytes(), tag.as_bytes())
 }
@@ -282,6 +318,14 @@ impl CopySource for Elements {
 
     fn next_record(&mut self) -> Result<Option<bool>, Error> {
         Ok(self.next()?.map(|element| element.fault.is_none()))
+    }
+
+    fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
+        let (record, mut buffer) = (self.lines.line().bytes, Vec::new());
+        let decoded = self.lines.charset.decode(record, BadText::Replace, &mut buffer).ok();
+        let shortened = decoded.and_then(|(document, _)| document_without(document, cuts));
+        let shortened = shortened.ok_or_else(|| Error::changed(&self.lines.path))?;
+        Ok(self.lines.charset.encode(&shortened, record).into_owned())
     }
 }
 

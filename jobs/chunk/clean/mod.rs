@@ -1,0 +1,109 @@
+//! `chunk clean`: cuts repeated lines, sentences or paragraphs out of the documents of a corpus.
+//!
+//! The job (`run.rs`) reads its input twice. `count.rs` reads it first, and sorts the units of all texts by their hashes
+//! (`shared_sorts.rs`). The units that go are sorted by their documents. The second reading copies the records without
+//! them (`split_cuts.rs`), and lists them (`span_table.rs`). Only `chunk` uses this room.
+
+mod count;
+mod doc_names;
+mod options;
+mod run;
+mod shared_sorts;
+mod span_table;
+mod split_cuts;
+mod summary;
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Stores, path_of_text};
+use operators::hash::Secret;
+
+use self::options::CleanOptions;
+use self::run::CleanRun;
+use crate::Common;
+use crate::cli::configuration::Configuration;
+use crate::cli::exit::WrongUse;
+use crate::cli::report_file::ReportFile;
+use crate::cli::values::{output_and_inputs, paths};
+use crate::corpus::plan::Plan;
+use crate::dedup::memory::MemoryOptions;
+use crate::progress::Progress;
+
+/// Cut repeated lines, sentences or paragraphs out of documents
+///
+/// Run it on the output of `dedup`, so that whole documents have gone first. OUTPUT/kept has the records with shorter
+/// texts and all else as it was, OUTPUT/removed those of which nothing would be left, and OUTPUT/spans a table of what
+/// was cut. The input is read twice.
+#[derive(clap::Args)]
+#[command(override_usage = "dedup-job chunk clean [OPTIONS] <INPUT>... <OUTPUT>")]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
+    /// the output folder
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
+    paths: Vec<String>,
+    #[command(flatten)]
+    options: CleanOptions,
+    #[command(flatten)]
+    memory: MemoryOptions,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    summary_json: Option<String>,
+}
+
+/// Runs the job. Returns the exit code: 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let (start, stores) = (Instant::now(), Stores::new());
+    let Args { paths, mut options, memory, max_rejects, overwrite, summary_json } = args;
+    memory.give_back();
+    let (output, inputs) = output_and_inputs(&paths)?;
+    let workers = common.workers();
+    options.input.limit_records(memory.of_records(workers));
+    options.input.lexicon(false)?;
+    let plan = options.input.plan(&stores, inputs)?;
+    refuse_formats(&plan)?;
+    plan.refuse_hidden_names()?;
+    let reading = options.input.reading()?;
+    let spill = memory.sorting_budget(workers, &options.input.local_folder())?;
+    if let Some(file) = &summary_json {
+        if plan.file_below("", file).is_some() {
+            bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
+        }
+        // A file in the output cannot be checked before the output exists.
+        if !path_of_text(file).starts_with(path_of_text(output)) {
+            ReportFile::check(file)?;
+        }
+    }
+    let configuration = serde_json::to_value(Configuration::here(options.clone(), workers, inputs)?)?;
+    let run = CleanRun {
+        common,
+        start,
+        plan: &plan,
+        reading: &reading,
+        options: &options,
+        progress: Progress::default(),
+        secret: Secret::random(),
+        spill,
+        max_rejects,
+        configuration,
+    };
+    run.run(&stores, output, overwrite, summary_json.as_deref())
+}
+
+/// Returns an error if the input has a file of a format whose texts cannot be cut.
+fn refuse_formats(plan: &Plan) -> Result<()> {
+    match plan.splits.iter().find(|split| !split.format.cuts_texts()) {
+        Some(split) => bail!(WrongUse(format!(
+            "\"{}\" is of the format {}, whose documents cannot be made again of a shorter text: leave such files out",
+            split.uri(),
+            split.format.name()
+        ))),
+        None => Ok(()),
+    }
+}

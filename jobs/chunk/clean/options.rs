@@ -1,0 +1,47 @@
+//! The options of `chunk clean` that decide its result.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use operators::KeptUnit;
+use operators::text::units::Unit;
+use serde::Serialize;
+
+use crate::corpus::input::InputOptions;
+
+/// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
+#[derive(Clone, Debug, clap::Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct CleanOptions {
+    /// Unit that is compared and cut: line, sentence or paragraph
+    ///
+    /// A line ends with a newline, a sentence with one of 。？！?! or a newline, a paragraph with an empty line. Units are
+    /// equal if they differ only in white space at their ends.
+    #[arg(long, value_name = "UNIT", default_value = "line", value_parser = units())]
+    pub unit: Unit,
+    /// Never cut units with fewer characters than this, without white space at their ends
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub min_chars: u32,
+    /// Cut a unit only if it occurs at least so often in the corpus
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]
+    pub min_repeats: u64,
+    /// Occurrence of a repeated unit that stays: the first of the corpus, or none
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept_units())]
+    pub keep: KeptUnit,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub input: InputOptions,
+}
+
+fn units() -> impl TypedValueParser<Value = Unit> {
+    PossibleValuesParser::new(["line", "sentence", "paragraph"]).map(|name| match name.as_str() {
+        "line" => Unit::Line,
+        "sentence" => Unit::Sentence,
+        _ => Unit::Paragraph,
+    })
+}
+
+fn kept_units() -> impl TypedValueParser<Value = KeptUnit> {
+    PossibleValuesParser::new(["first", "none"]).map(|name| match name.as_str() {
+        "first" => KeptUnit::First,
+        _ => KeptUnit::None,
+    })
+}

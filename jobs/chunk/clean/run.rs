@@ -1,0 +1,262 @@
+//! A run of `chunk clean`, from the claim of the output to the commit.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Group, Stores};
+use datasets::Reading;
+use operators::hash::Secret;
+use operators::{MergeCursor, RepeatedUnit, SpillBudget, UnitOccurrence, each_repeat};
+use serde_json::Value;
+
+use super::count::{UnitCensus, UnitCounter};
+use super::doc_names::{DocNames, SplitGroups};
+use super::options::CleanOptions;
+use super::shared_sorts::SharedSorts;
+use super::span_table::SpanTable;
+use super::split_cuts::{CutCounts, SplitCuts};
+use super::summary::{CleanCounters, CleanSummary};
+use crate::Common;
+use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::say;
+use crate::corpus::at_once::each_with;
+use crate::corpus::plan::{PLACES, Plan};
+use crate::corpus::splits;
+use crate::dedup::write::{keep_none, write_split};
+use crate::output::rejects::{RejectLimit, SplitRejectsWriter};
+use crate::output::summary::InputEntry;
+use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
+use crate::progress::usage::ResourceUsage;
+use crate::progress::{Progress, Stage, StageTable, StageTimer, seconds, watch};
+
+/// Most sorts that the units are divided between by their hashes, and the repeats by the groups of their splits. Each is
+/// read by one worker.
+const SORTS: usize = 64;
+/// Least memory of a sort, unless that leaves workers without one, in bytes.
+const SORT_BYTES: usize = 1 << 20;
+
+/// A run of `chunk clean`. It reads from top to bottom: count, decide, write, commit.
+pub(super) struct CleanRun<'a> {
+    pub common: &'a Common,
+    pub start: Instant,
+    pub plan: &'a Plan,
+    pub reading: &'a Reading,
+    pub options: &'a CleanOptions,
+    pub progress: Progress,
+    /// Key of the hashes of units.
+    pub secret: Secret,
+    /// Memory for all that is sorted.
+    pub spill: SpillBudget,
+    pub max_rejects: Option<u64>,
+    pub configuration: Value,
+}
+
+/// Units that go, in sorts by the groups of their splits.
+struct Repeats {
+    by_group: SharedSorts<RepeatedUnit>,
+    groups: SplitGroups,
+    names: DocNames,
+}
+
+impl CleanRun<'_> {
+    /// Claims the output, does the work and prints the counters. Returns the exit code: 0, or 3 if records were
+    /// rejected.
+    pub fn run(
+        self,
+        stores: &Stores,
+        output: &str,
+        overwrite: bool,
+        summary_json: Option<&str>,
+    ) -> Result<u8> {
+        let options = &self.common.progress;
+        let watched = self.plan.watched(options, "chunk clean", output, &self.configuration, 0)?;
+        let summary = watch(options, &watched, &self.progress, || {
+            OutputFolder::alone(stores, output, overwrite, self.plan, |folder| {
+                let (summary, success) = self.work(folder)?;
+                // The output is whole by now.
+                let written = summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(&success));
+                if let Err(error) = written {
+                    self.progress
+                        .warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+                }
+                Ok(summary)
+            })
+        })?;
+        if !options.quiet {
+            say(&summary);
+            say(StageTable(&self.progress.totals()));
+        }
+        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+    }
+
+    /// Writes and commits the output. Returns the summary, and the text of `_SUCCESS`.
+    fn work(&self, folder: &OutputFolder) -> Result<(CleanSummary, String)> {
+        let (mut census, repeats) = self.find(folder)?;
+        if let Some(missing) = census.without_field.take().filter(|_| census.docs == 0) {
+            bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
+        }
+        let outputs = folder.map_outputs();
+        census.rejects.check(self.max_rejects, self.plan, self.reading)?;
+        census.rejects.write(folder, 0, &outputs, self.plan, self.reading)?;
+        let (written, files, counts) = self.write(folder, &census, &repeats)?;
+        self.check_ledger(&census, written)?;
+        self.progress.set_outcomes([written.kept, written.removed, written.rejected]);
+        let summary = self.summary(&census, written, counts);
+        self.progress.worker(0).enter(Stage::Commit);
+        let success = folder.commit(&summary, files, "")?;
+        Ok((summary, success))
+    }
+
+    /// Reads the corpus, and finds the units that go.
+    fn find(&self, folder: &OutputFolder) -> Result<(UnitCensus, Repeats)> {
+        let workers = self.common.workers();
+        // Units are still read while repeats are added, and a vector that grows takes up to twice what it holds.
+        let third = self.spill.shared_by(3);
+        let sorts =
+            third.budget().map_or(SORTS, |bytes| (bytes / SORT_BYTES).clamp(workers.min(SORTS), SORTS));
+        let groups = SplitGroups::new(0..self.plan.splits.len() as u32, sorts);
+        let names = DocNames::new(&groups, &self.spill)?;
+        let units = SharedSorts::<UnitOccurrence>::new(sorts, &third);
+        let counter = UnitCounter {
+            reading: self.reading,
+            options: self.options,
+            secret: &self.secret,
+            units: &units,
+            names: &names,
+        };
+        let (outputs, limit) =
+            (folder.map_outputs(), RejectLimit::new(self.max_rejects, self.plan, self.reading));
+        let stage = (&self.progress, Stage::Count);
+        let read = splits::each_split(self.plan, &Group::alone(workers), stage, |at, number, split| {
+            let census = counter.split(at, number, split, SplitRejectsWriter::new(&outputs, number))?;
+            limit.count(&census.rejects)?;
+            Ok(census)
+        })?;
+        let mut census = UnitCensus::default();
+        read.into_iter().for_each(|of_split| census.join(of_split));
+        let repeats = Repeats { by_group: SharedSorts::new(groups.count(), &third), groups, names };
+        let sorts: Vec<usize> = (0..units.count()).collect();
+        each_with(
+            workers,
+            &sorts,
+            |index| self.worker(index, Stage::Resolve),
+            |_, &sort| {
+                let mut writer = repeats.by_group.writer();
+                let (least, keep) = (self.options.min_repeats, self.options.keep);
+                each_repeat(units.take(sort)?, least, keep, |unit| {
+                    writer.push(repeats.groups.of_split(unit.place.doc.split()), unit);
+                })?;
+                writer.finish();
+                Ok(())
+            },
+        )?;
+        Ok((census, repeats))
+    }
+
+    /// Returns the timer of a worker that enters a stage.
+    fn worker(&self, index: usize, stage: Stage) -> StageTimer<'_> {
+        let at = self.progress.worker(index);
+        at.enter(stage);
+        at
+    }
+
+    /// Writes the records of all splits.
+    fn write(
+        &self,
+        folder: &OutputFolder,
+        census: &UnitCensus,
+        repeats: &Repeats,
+    ) -> Result<(Written, FileList, CutCounts)> {
+        let groups: Vec<usize> = (0..repeats.groups.count()).collect();
+        let outputs = folder.map_outputs();
+        let results = each_with(
+            self.common.workers(),
+            &groups,
+            |index| self.worker(index, Stage::Write),
+            |at, &group| {
+                let mut cursor = MergeCursor::new(repeats.by_group.take(group)?);
+                let (mut task, mut counts) = (TaskManifest::default(), CutCounts::default());
+                for number in repeats.groups.splits(group) {
+                    let split = self.plan.split(number);
+                    at.split(number, split.uri(), || {
+                        let rejected = census.rejects.any_of(number);
+                        let mut cuts = SplitCuts {
+                            repeats: &mut cursor,
+                            names: &repeats.names,
+                            rejected: rejected.then(|| outputs.open_rejects(number)).transpose()?,
+                            spans: SpanTable::new(folder, number),
+                            counts: CutCounts::default(),
+                            failed: None,
+                        };
+                        let mut of_split = TaskManifest::default();
+                        write_split(split, number, self.reading, &mut cuts, folder, at, &mut of_split)?;
+                        counts.add(cuts.counts);
+                        cuts.spans.finish(number == 0)?;
+                        task.written.add(of_split.written);
+                        task.files.add(of_split.files)
+                    })?;
+                }
+                Ok((task, counts))
+            },
+        )?;
+        let (mut all, mut counts) = (TaskManifest::default(), CutCounts::default());
+        for (task, of_group) in results {
+            all.written.add(task.written);
+            all.files.add(task.files)?;
+            counts.add(of_group);
+        }
+        if let Some(split) = self.plan.splits.first().filter(|_| all.written.kept == 0) {
+            let parts = SplitParts::new(folder, 0);
+            let mut writer = split.format.writer(&parts, self.reading);
+            keep_none(split, &parts, writer.as_mut())?;
+            writer.finish()?;
+            all.files.add(parts.files())?;
+        }
+        Ok((all.written, all.files, counts))
+    }
+
+    /// Checks that every record read was kept, removed or rejected.
+    fn check_ledger(&self, census: &UnitCensus, written: Written) -> Result<()> {
+        let read = census.docs + census.rejects.count();
+        let Written { kept, removed, rejected } = written;
+        if read != kept + removed + rejected || rejected != census.rejects.count() {
+            bail!(
+                "the ledger does not close: {read} records read, {kept} kept, {removed} removed, {rejected} rejected; did \
+                 the input change meanwhile?"
+            );
+        }
+        Ok(())
+    }
+
+    fn summary(&self, census: &UnitCensus, written: Written, counts: CutCounts) -> CleanSummary {
+        let counters = CleanCounters {
+            input_files: self.plan.files.len() as u64,
+            input_bytes: self.plan.bytes(),
+            splits: self.plan.splits.len() as u64,
+            records_read: census.docs + census.rejects.count(),
+            text_bytes: census.text_bytes,
+            replaced: census.replaced,
+            units: census.units,
+            long_units: census.long_units,
+            kept: written.kept,
+            cut: counts.docs,
+            cut_units: counts.units,
+            cut_bytes: counts.bytes,
+            removed: written.removed,
+            removed_bytes: counts.removed_bytes,
+            rejected: written.rejected,
+        };
+        let process = ResourceUsage { spilled_bytes: self.spill.spilled().bytes, ..ResourceUsage::measure() };
+        CleanSummary {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration: self.configuration.clone(),
+            counters,
+            process,
+            seconds: BTreeMap::from([("whole", seconds(self.start.elapsed()))]),
+            stages: self.progress.rows(),
+            input: self.plan.files.iter().map(InputEntry::of).collect(),
+            places: PLACES,
+        }
+    }
+}

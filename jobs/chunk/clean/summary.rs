@@ -1,0 +1,85 @@
+//! The summary of a run: counters for people, JSON for machines.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::summary::InputEntry;
+use crate::progress::StageRow;
+use crate::progress::usage::ResourceUsage;
+
+/// Summary of a run of `chunk clean`. It is written to `_SUCCESS` and to `--summary-json`, and its counters to stderr.
+#[derive(Debug, Serialize)]
+pub(super) struct CleanSummary {
+    pub version: &'static str,
+    pub configuration: Value,
+    pub counters: CleanCounters,
+    pub process: ResourceUsage,
+    pub seconds: BTreeMap<&'static str, f64>,
+    pub stages: Vec<StageRow>,
+    pub input: Vec<InputEntry>,
+    /// The rule by which records have their places: [`PLACES`](crate::corpus::plan::PLACES).
+    pub places: u32,
+}
+
+/// Counters of a run.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct CleanCounters {
+    pub input_files: u64,
+    pub input_bytes: u64,
+    pub splits: u64,
+    pub records_read: u64,
+    pub text_bytes: u64,
+    /// Number of documents whose illegal bytes were read as U+FFFD.
+    pub replaced: u64,
+    /// Number of units that are not white space.
+    pub units: u64,
+    /// Number of these that are long enough to be cut.
+    pub long_units: u64,
+    pub kept: u64,
+    /// Number of kept documents with a shorter text.
+    pub cut: u64,
+    /// Number of units that were cut out of them.
+    pub cut_units: u64,
+    /// Number of bytes of these units.
+    pub cut_bytes: u64,
+    /// Number of documents of which nothing would be left.
+    pub removed: u64,
+    /// Number of bytes of the units of these.
+    pub removed_bytes: u64,
+    pub rejected: u64,
+}
+
+impl fmt::Display for CleanSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (counters, process) = (&self.counters, &self.process);
+        let values = [
+            ("Input", "Files", counters.input_files),
+            ("Input", "Bytes", counters.input_bytes),
+            ("Input", "Splits", counters.splits),
+            ("Input", "Records read", counters.records_read),
+            ("Input", "Bytes of text", counters.text_bytes),
+            ("Input", "Documents with illegal bytes replaced", counters.replaced),
+            ("Units", "All", counters.units),
+            ("Units", "Long enough to be cut", counters.long_units),
+            ("Output", "Kept", counters.kept),
+            ("Output", "  with a shorter text", counters.cut),
+            ("Output", "  units cut out of them", counters.cut_units),
+            ("Output", "  bytes of these units", counters.cut_bytes),
+            ("Output", "Removed, as nothing would be left", counters.removed),
+            ("Output", "  bytes of their units", counters.removed_bytes),
+            ("Output", "Rejected", counters.rejected),
+            ("Process", "CPU milliseconds", process.cpu_milliseconds),
+            ("Process", "Peak bytes of memory", process.peak_memory_bytes),
+            ("Process", "Bytes in temporary files", process.spilled_bytes),
+        ];
+        f.write_str("Counters")?;
+        for group in values.chunk_by(|a, b| a.0 == b.0) {
+            write!(f, "\n    {}", group[0].0)?;
+            group.iter().try_for_each(|(_, name, value)| write!(f, "\n        {name}={value}"))?;
+        }
+        Ok(())
+    }
+}
