@@ -3,7 +3,7 @@
 //! A Word document is a ZIP archive and a PDF a list of objects, and both compress their parts by deflate. If a letter
 //! changes, all compressed bytes behind it do. `scan.rs` finds the streams, and preflate-rs decompresses each and notes
 //! what its compressor has done differently than expected, so that the same bytes can be made again. A stream for which
-//! that fails stays as it is.
+//! that fails stays as it is. Foreign files are undone in confined processes alone (`confined/undo.rs`).
 
 mod scan;
 
@@ -11,24 +11,15 @@ use cluster::catch;
 use preflate_rs::{PreflateConfig, preflate_whole_deflate_stream, recreate_whole_deflate_stream};
 use serde::{Deserialize, Serialize};
 
-use self::scan::{StreamScan, has_streams};
-use crate::confined::{Bounds, ConfinedTask, Extractors};
+use self::scan::StreamScan;
+pub(crate) use self::scan::has_streams;
 
-/// Longest file whose streams are undone, in bytes.
-const MAX_FILE_BYTES: usize = 16 << 20;
 /// Length of all streams of a file together, decompressed; those behind stay as they are.
-const MAX_PLAIN_BYTES: usize = 64 << 20;
+pub(crate) const MAX_PLAIN_BYTES: usize = 64 << 20;
 /// A stream shorter than this stays as it is.
 const LEAST_STREAM_BYTES: usize = 32;
 /// Longest chain of earlier occurrences that is followed to find out what a compressor has done.
 const MAX_CHAIN: u32 = 4096;
-/// Bounds of the process that undoes or recreates streams. An answer is a file with its streams.
-const BOUNDS: Bounds = Bounds {
-    max_bytes: MAX_FILE_BYTES + MAX_PLAIN_BYTES + (16 << 20),
-    memory_bytes: 1 << 30,
-    cpu_seconds: 60,
-};
-
 /// A file whose deflate streams are undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UndoneFile {
@@ -54,34 +45,6 @@ pub struct DeflatePart {
 }
 
 impl UndoneFile {
-    /// Undoes the streams of a ZIP archive or PDF in a confined process; another one recreates the file, and both are
-    /// compared. `None` if there are no such streams, or the file is longer than 16 MiB or is not recreated.
-    ///
-    /// Cost: 0.3 s a MB, and two processes.
-    ///
-    /// # Errors
-    /// When no process can be started.
-    pub fn of_foreign(file: &[u8], extractors: &Extractors) -> std::io::Result<Option<Self>> {
-        if file.len() > MAX_FILE_BYTES || !has_streams(file) {
-            return Ok(None);
-        }
-        let answer = extractors.ask(ConfinedTask::UndoDeflate, file.to_vec(), BOUNDS)?;
-        let Some(undone) = answer.ok().and_then(|answer| UndoneFile::decode(&answer).ok()) else {
-            return Ok(None);
-        };
-        let is_recreated =
-            undone.parts.len() > 1 && undone.recreate_confined(extractors)?.is_ok_and(|again| again == file);
-        Ok(is_recreated.then_some(undone))
-    }
-
-    /// Makes the file again in a confined process. The inner error says why it cannot be made.
-    ///
-    /// # Errors
-    /// When no process can be started.
-    pub fn recreate_confined(&self, extractors: &Extractors) -> std::io::Result<Result<Vec<u8>, String>> {
-        extractors.ask(ConfinedTask::Recreate, self.encode(), BOUNDS)
-    }
-
     /// Takes a file from its parts and its contents: plain bytes, corrections, and raw bytes. `None` if they are of other
     /// lengths than the parts say.
     pub fn of_contents(parts: Vec<DeflatePart>, mut contents: Vec<u8>) -> Option<Self> {

@@ -15,7 +15,7 @@ const PDF: &[u8] = b"%PDF-";
 const PDF_HEAD_BYTES: usize = 1024;
 
 /// Returns whether a file is a ZIP archive or a PDF, by its first bytes.
-pub(super) fn has_streams(file: &[u8]) -> bool {
+pub(crate) fn has_streams(file: &[u8]) -> bool {
     file.starts_with(MEMBER) || memmem::find(&file[..file.len().min(PDF_HEAD_BYTES)], PDF).is_some()
 }
 

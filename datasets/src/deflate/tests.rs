@@ -7,6 +7,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
+use crate::Extractors;
 use crate::testing::mutants;
 
 const TEXT: &str = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。";

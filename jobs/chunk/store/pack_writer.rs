@@ -1,9 +1,11 @@
 //! Writes packs.
 
 use std::io::Write;
+use std::mem;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use cluster::{Error, Output, Store};
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::{Compressor, Decompressor};
@@ -13,9 +15,9 @@ use super::pack_layout::{
     PackedChunk,
 };
 
-/// A pack that is being written.
+/// A pack that is being written. A frame is compressed by a thread of its own, while the next one is filled.
 ///
-/// Memory: a frame, three times, and 20 bytes for each chunk.
+/// Memory: a frame, four times, and 20 bytes for each chunk.
 pub(in crate::chunk) struct ChunkPackWriter {
     output: Box<dyn Output>,
     path: String,
@@ -26,8 +28,14 @@ pub(in crate::chunk) struct ChunkPackWriter {
     /// Chunks of the frame that is being filled.
     frame: Vec<u8>,
     first_chunk: u32,
-    compressor: Compressor<'static>,
-    decompressor: Decompressor<'static>,
+    /// The frame before that one, which is being compressed.
+    compressing: Option<CompressingFrame>,
+    level: i32,
+}
+
+struct CompressingFrame {
+    first_chunk: u32,
+    thread: JoinHandle<Result<Vec<u8>>>,
 }
 
 impl ChunkPackWriter {
@@ -38,8 +46,6 @@ impl ChunkPackWriter {
     pub fn new(store: &Arc<dyn Store>, path: &str, number: PackNumber, level: i32) -> Result<Self> {
         let mut output = store.create(path)?;
         output.write_all(MAGIC).map_err(|error| Error::of_write(path, error))?;
-        let mut compressor = Compressor::new(level)?;
-        compressor.window_log(FRAME_BYTES.ilog2())?;
         Ok(ChunkPackWriter {
             output,
             path: path.to_owned(),
@@ -48,8 +54,8 @@ impl ChunkPackWriter {
             bytes: MAGIC.len() as u64,
             frame: Vec::new(),
             first_chunk: 0,
-            compressor,
-            decompressor: Decompressor::new()?,
+            compressing: None,
+            level,
         })
     }
 
@@ -72,22 +78,30 @@ impl ChunkPackWriter {
         self.bytes >= PACK_BYTES
     }
 
-    /// Compresses the frame and writes it, once it was seen that decompressing gives the same bytes.
+    /// Begins to compress the frame, and writes the one before.
     fn close_frame(&mut self) -> Result<()> {
-        let compressed = self.compressor.compress(&self.frame)?;
-        if self.decompressor.decompress(&compressed, self.frame.len())? != self.frame {
-            bail!("zstd has not compressed a part of \"{}\" as it should", self.path);
-        }
+        self.write_compressed()?;
+        let (frame, level) = (mem::take(&mut self.frame), self.level);
+        let thread =
+            thread::Builder::new().name("compress".to_owned()).spawn(move || compress(&frame, level))?;
+        self.compressing = Some(CompressingFrame { first_chunk: self.first_chunk, thread });
+        self.first_chunk = self.directory.chunks.len() as u32;
+        Ok(())
+    }
+
+    /// Writes the frame that is being compressed.
+    fn write_compressed(&mut self) -> Result<()> {
+        let Some(CompressingFrame { first_chunk, thread }) = self.compressing.take() else { return Ok(()) };
+        let compressed = thread.join().map_err(|_| anyhow!("a thread panicked"))?;
+        let compressed = compressed.with_context(|| format!("could not write \"{}\"", self.path))?;
         self.write(&compressed)?;
         self.directory.frames.push(PackFrame {
             offset: self.bytes,
             bytes: compressed.len() as u32,
-            first_chunk: self.first_chunk,
+            first_chunk,
             checksum: xxh3_64(&compressed),
         });
         self.bytes += compressed.len() as u64;
-        self.first_chunk = self.directory.chunks.len() as u32;
-        self.frame.clear();
         Ok(())
     }
 
@@ -99,6 +113,7 @@ impl ChunkPackWriter {
         if (self.first_chunk as usize) < self.directory.chunks.len() {
             self.close_frame()?;
         }
+        self.write_compressed()?;
         let directory = postcard::to_stdvec(&self.directory)?;
         self.write(&directory)?;
         let (offset, checksum) = (self.bytes, xxh3_64(&directory));
@@ -109,5 +124,16 @@ impl ChunkPackWriter {
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.output.write_all(bytes).map_err(|error| Error::of_write(&self.path, error))?)
+    }
+}
+
+/// Compresses a frame, and sees that decompressing gives the same bytes.
+fn compress(frame: &[u8], level: i32) -> Result<Vec<u8>> {
+    let mut compressor = Compressor::new(level)?;
+    compressor.window_log(FRAME_BYTES.ilog2())?;
+    let compressed = compressor.compress(frame)?;
+    match Decompressor::new()?.decompress(&compressed, frame.len())? == frame {
+        true => Ok(compressed),
+        false => bail!("zstd has not compressed it as it should"),
     }
 }
