@@ -8,7 +8,7 @@ use cluster::{Stores, one_line};
 
 use super::args::CheckArgs;
 use super::store::{
-    ChunkIndex, ChunkPack, ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader, frozen,
+    ChunkIndex, ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader, frozen,
 };
 use crate::cli::terminal::print;
 
@@ -39,10 +39,15 @@ impl Damages {
 pub(super) fn check(args: &CheckArgs) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), &args.store)?;
     let mut damages = Damages(0);
+    // A put that ends meanwhile has packs that are listed, and no snapshot that is.
+    let mut lines = Vec::new();
+    let snapshots = store.snapshots(|damage| lines.push(damage))?;
+    lines.iter().try_for_each(|line| damages.tell(line))?;
     let mut packs = BTreeMap::new();
     let mut bytes = 0;
+    let mut damaged_packs = 0;
     for (number, _) in store.packs()? {
-        match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
+        match store.open_pack(number) {
             Ok(pack) => {
                 bytes += pack.bytes();
                 let mut damaged = Vec::new();
@@ -52,10 +57,14 @@ pub(super) fn check(args: &CheckArgs) -> Result<u8> {
                         damages.tell(&reason.to_string())
                     })?;
                 }
+                damaged_packs += u64::from(!damaged.is_empty());
                 let lengths = pack.directory.chunks.iter().map(|chunk| chunk.bytes).collect();
                 packs.insert(number, CheckedPack { bytes: lengths, damaged });
             }
-            Err(error) => damages.tell(&error.to_string())?,
+            Err(error) => {
+                damaged_packs += 1;
+                damages.tell(&error.to_string())?;
+            }
         }
     }
     if let Err(error) = ChunkIndex::check(&store) {
@@ -64,14 +73,16 @@ pub(super) fn check(args: &CheckArgs) -> Result<u8> {
     if let Err(error) = frozen(&store) {
         damages.tell(&format!("{error:#}"))?;
     }
-    let mut lines = Vec::new();
-    let snapshots = store.snapshots(|damage| lines.push(damage))?;
-    lines.iter().try_for_each(|line| damages.tell(line))?;
     let mut files = 0;
     for manifest in &snapshots {
         if let Err(error) = check_snapshot(&store, manifest, &packs, &mut files, &mut damages) {
             damages.tell(&format!("snapshot {}: {error:#}", manifest.name))?;
         }
+    }
+    if damaged_packs > 0 {
+        print(
+            "If the file of a damaged pack is removed, a put of the same files stores its chunks again, and new snapshots are whole.\n",
+        )?;
     }
     if damages.0 == 0 {
         let read = if args.read_data { ", all read" } else { "" };

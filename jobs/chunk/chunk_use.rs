@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
+use super::store::{ChunkStore, MOST_CHUNKS, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
 
 /// How a chunk is used: by no snapshot, by one, or by several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,10 @@ impl ChunkUses {
             let Some(pack) = manifest.packs.get(run.pack as usize) else { continue };
             let chunks = self.0.entry(*pack).or_default();
             let (first, end) = (run.first as usize, run.first as usize + run.count as usize);
+            // A pack never has more chunks than these and those of one frame more.
+            if end > 2 * MOST_CHUNKS {
+                continue;
+            }
             if chunks.len() < end {
                 chunks.resize(end, ChunkUse::None);
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use cluster::Stores;
+use cluster::{Stores, one_line};
 
 use super::args::{ForgetArgs, PruneArgs};
 use super::chunk_use::{ChunkUse, ChunkUses};
@@ -104,28 +104,33 @@ fn prune_locked(store: &ChunkStore) -> Result<u8> {
     if !wanted.is_empty() {
         freeze(store, wanted)?;
     }
-    let (mut bytes, mut waiting) = (0, 0);
+    let (mut bytes, mut waiting) = (0, None);
     for (path, frozen) in frozen(store)? {
         let living = living_claims(store)?;
         // The prune that has frozen them may have died before it could read the claims.
         let claims = frozen.claims.unwrap_or_else(|| living.clone());
-        if claims.iter().any(|claim| living.contains(claim)) {
-            waiting += frozen.packs.len();
+        if let Some(claim) = claims.iter().find(|claim| living.contains(*claim)) {
+            waiting = Some(claim.clone());
             continue;
         }
         // Puts that have ended meanwhile have left their snapshots.
         let snapshots = all_snapshots(store)?;
         let uses = ChunkUses::of(store, &snapshots)?;
         for number in frozen.packs {
-            bytes += change_pack(store, number, &uses)?;
+            match change_pack(store, number, &uses) {
+                Ok(freed) => bytes += freed,
+                // It stays as it is, and is free again.
+                Err(error) => say(one_line(&format!("warning: {error:#}"))),
+            }
         }
         store.store.remove(&path)?;
     }
     remove_unfinished(store)?;
     print(format_args!("{bytes} bytes freed\n"))?;
-    if waiting > 0 {
+    if let Some(claim) = waiting {
         print(format_args!(
-            "{waiting} packs wait for a put that is running; prune again when it has ended\n"
+            "some packs wait for a put that is running (\"{}\"); prune again when it has ended\n",
+            one_line(&claim)
         ))?;
     }
     Ok(0)
@@ -156,7 +161,7 @@ fn changes(store: &ChunkStore, snapshots: &[SnapshotManifest]) -> Result<Vec<(Pa
     let uses = ChunkUses::of(store, snapshots)?;
     let mut changes = Vec::new();
     for (number, _) in store.packs()? {
-        match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
+        match store.open_pack(number) {
             Ok(pack) => changes.push((number, change_of(&pack, number, &uses))),
             // Another process may be writing it; if it died, nobody refers to the pack.
             Err(cluster::Error::Damaged { .. }) if !uses.0.contains_key(&number) => {
@@ -186,7 +191,7 @@ fn change_of(pack: &ChunkPack, number: PackNumber, uses: &ChunkUses) -> PackChan
 /// The chunks keep their numbers, so no snapshot has to change.
 fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Result<u64> {
     let path = store.pack_path(number);
-    let pack = match ChunkPack::open(store.store.as_ref(), &path) {
+    let pack = match store.open_pack(number) {
         Err(cluster::Error::NotFound { .. }) => return Ok(0),
         Err(cluster::Error::Damaged { .. }) if !uses.0.contains_key(&number) => {
             store.store.remove(&path)?;
@@ -225,10 +230,18 @@ fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Resu
 /// whole.
 fn remove_unfinished(store: &ChunkStore) -> Result<()> {
     let lists = store.store.children_if_any(&store.path_of("snapshots"))?;
+    // Files that were being written when their process died have hidden names.
+    let all = store.store.everything(&store.path_of(""))?;
     if !living_claims(store)?.is_empty() {
         return Ok(());
     }
     ChunkIndex::remove_replaced(store)?;
+    for entry in all {
+        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        if name.starts_with('.') && !entry.path.starts_with(&store.path_of("_temporary/")) {
+            store.store.remove(&entry.path)?;
+        }
+    }
     for entry in lists {
         if let Some(name) = entry.path.strip_suffix(".files")
             && !store.store.exists(&format!("{name}.json"))?

@@ -1,5 +1,6 @@
 //! `chunk restore`: writes the files of a snapshot as they were.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -32,11 +33,14 @@ pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
     };
     let mut contents = ContentReader::new(&store, &Arc::new(Extractors::of_this_program()?));
     let mut files = SnapshotReader::open(&store, &manifest)?;
-    let (mut restored, mut failed) = (0u64, 0u64);
+    let (mut restored, mut failed, mut found) = (0u64, 0u64, BTreeSet::new());
     while let Some(file) = files.next()? {
-        if !args.names.is_empty() && !args.names.iter().any(|name| is_at_or_below(&file.name, name)) {
+        let mut named =
+            (0..).zip(&args.names).filter(|(_, name)| is_at_or_below(&file.name, name)).peekable();
+        if !args.names.is_empty() && named.peek().is_none() {
             continue;
         }
+        found.extend(named.map(|(at, _): (usize, _)| at));
         let result = match &folder {
             Some(folder) => restore_file(&mut contents, &manifest, &file, folder, args.overwrite),
             None => contents.write(&manifest, &file, &mut io::stdout().lock()),
@@ -49,8 +53,8 @@ pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
             }
         }
     }
-    if restored + failed == 0 && !args.names.is_empty() {
-        bail!(WrongUse(format!("snapshot {} has no such file", manifest.name)));
+    if let Some((_, name)) = (0..).zip(&args.names).find(|(at, _)| !found.contains(at)) {
+        bail!(WrongUse(format!("snapshot {} has no file \"{name}\"", manifest.name)));
     }
     if folder.is_some() {
         say(format_args!("{restored} files restored from snapshot {}", manifest.name));
@@ -95,10 +99,13 @@ fn restore_file(
     buffered.flush()?;
     drop(buffered);
     if let Some(mode) = file.mode {
-        temporary.as_file().set_permissions(Permissions::from_mode(mode))?;
+        // The owner is another one, so nobody may run it as its owner.
+        temporary.as_file().set_permissions(Permissions::from_mode(mode & 0o777))?;
     }
-    if let Some(time) = file.modified.and_then(|time| u64::try_from(time).ok()) {
-        temporary.as_file().set_modified(UNIX_EPOCH + Duration::from_nanos(time))?;
+    if let Some(time) = file.modified {
+        let since = Duration::from_nanos(time.unsigned_abs());
+        let time = if time < 0 { UNIX_EPOCH - since } else { UNIX_EPOCH + since };
+        temporary.as_file().set_modified(time)?;
     }
     match overwrite {
         true => temporary.persist(&path)?,

@@ -7,7 +7,7 @@ use cluster::Stores;
 use serde::Serialize;
 
 use super::chunk_use::{ChunkUse, ChunkUses};
-use super::store::{ChunkPack, ChunkStore, SnapshotCounts, SnapshotReader};
+use super::store::{ChunkStore, SnapshotCounts, SnapshotReader};
 use crate::cli::terminal::{print, say};
 
 /// Longest extension that is a kind of file.
@@ -98,7 +98,7 @@ fn stats_of(store: &ChunkStore) -> Result<StoreStats> {
     for (number, bytes) in store.packs()? {
         stats.packs += 1;
         stats.pack_bytes += bytes;
-        let pack = match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
+        let pack = match store.open_pack(number) {
             Ok(pack) => pack,
             Err(error) => {
                 say(format_args!("warning: {error}"));

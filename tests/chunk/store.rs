@@ -91,7 +91,7 @@ fn files_of_all_kinds_come_back_with_names_times_and_permissions() {
     let again = here.run("chunk restore store part --name in/empty").ends(1);
     assert!(again.stderr.contains("--overwrite"), "{again:?}");
     here.run("chunk restore store part --name in/empty --overwrite").ends(0);
-    here.run("chunk restore store part --name none").fails(2, &["no such file"]);
+    here.run("chunk restore store part --name none").fails(2, &["no file \"none\""]);
     here.run("chunk restore store part --snapshot 1999").fails(2, &["no snapshot \"1999\""]);
     here.run("chunk put store in in").fails(2, &["two inputs", "in/"]);
     here.run("chunk put in in").fails(2, &["no store"]);

@@ -15,7 +15,7 @@ use self::scan::StreamScan;
 pub(crate) use self::scan::has_streams;
 
 /// Length of all streams of a file together, decompressed; those behind stay as they are.
-pub(crate) const MAX_PLAIN_BYTES: usize = 64 << 20;
+pub(crate) const MAX_PLAIN_BYTES: usize = 32 << 20;
 /// A stream shorter than this stays as it is.
 const LEAST_STREAM_BYTES: usize = 32;
 /// Longest chain of earlier occurrences that is followed to find out what a compressor has done.

@@ -45,15 +45,22 @@ pub(super) struct CutChunk {
     pub range: Range<usize>,
 }
 
-/// Reads a file and cuts it. If its streams can be undone, what each of them holds is cut for itself.
+/// Reads a file and cuts it. If its streams can be undone, what each of them holds is cut for itself. `None` if the file is
+/// long, which it may have become since it was listed.
 ///
 /// # Errors
 /// Those of the store, and when no process can be started.
-pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<CutFile> {
+pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<Option<CutFile>> {
+    if file.bytes > LONG_FILE_BYTES {
+        return Ok(None);
+    }
     let mut contents = Vec::new();
     let blob = file.store.open(&file.path)?;
     let read = BlobReader::new(blob, 0, u64::MAX).take(LONG_FILE_BYTES + 1).read_to_end(&mut contents);
     read.map_err(|error| cluster::Error::io(&file.path, "read", error))?;
+    if contents.len() as u64 > LONG_FILE_BYTES {
+        return Ok(None);
+    }
     let (bytes, hash) = (contents.len() as u64, *blake3::hash(&contents).as_bytes());
     let undone = UndoneFile::of_foreign(&contents, extractors);
     let undone = undone.with_context(|| format!("could not undo the compression of \"{}\"", file.path))?;
@@ -61,7 +68,7 @@ pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<CutFil
     let Some(undone) = undone else {
         let lengths = lengths_of(&contents);
         cut(&contents, 0, lengths, &mut chunks);
-        return Ok(CutFile { bytes, hash, parts: Vec::new(), contents, chunks });
+        return Ok(Some(CutFile { bytes, hash, parts: Vec::new(), contents, chunks }));
     };
     let mut at = 0;
     for part in &undone.parts {
@@ -74,7 +81,7 @@ pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<CutFil
         cut(&rest, contents.len(), OF_TEXT, &mut chunks);
         contents.extend(rest);
     }
-    Ok(CutFile { bytes, hash, parts, contents, chunks })
+    Ok(Some(CutFile { bytes, hash, parts, contents, chunks }))
 }
 
 /// Cuts a piece of the contents of a file that begins at `start`.

@@ -5,9 +5,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Store, Stores, path_of_text};
+use cluster::{Store, Stores, one_line, path_of_text};
 
 use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
 
 /// A file that is put.
 #[derive(Clone)]
@@ -47,6 +48,10 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String]) -> Result<Vec<PutFi
             let metadata = is_local.then(|| fs::metadata(path_of_text(&entry.path))).transpose();
             let metadata = metadata.map_err(|error| cluster::Error::io(&entry.path, "look at", error))?;
             if metadata.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+                if entry.path == path {
+                    bail!(WrongUse(format!("\"{input}\" is neither a file nor a folder")));
+                }
+                say(one_line(&format!("warning: \"{}\" is no regular file, and is left out", entry.path)));
                 continue;
             }
             let milliseconds = entry.version.modified.map(|time| time as i64 * 1_000_000);

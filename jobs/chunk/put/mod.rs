@@ -26,8 +26,8 @@ use crate::cli::terminal::print;
 use crate::corpus::at_once::each;
 use crate::output::LockOwner;
 
-/// Bytes of files that are cut at the same time. What streams hold may be many times as long.
-const BATCH_BYTES: u64 = 4 << 20;
+/// A byte of deflate holds at most so many bytes.
+const MOST_EXPANSION: u64 = 1032;
 /// Largest number of files that are cut at the same time.
 const BATCH_FILES: usize = 256;
 /// The library that undoes deflate, and its version.
@@ -60,21 +60,20 @@ fn add_snapshot(
 ) -> Result<SnapshotManifest> {
     let extractors = Arc::new(Extractors::of_this_program()?);
     let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%S.%3fZ");
-    let name = format!("{time}-{:04x}", ChunkStore::unique() & 0xFFFF);
+    let name = format!("{time}-{:012x}", ChunkStore::unique() >> 16);
     let mut adder = ChunkAdder::new(store)?;
     let mut snapshot = SnapshotWriter::new(store, &name)?;
     let mut counts = SnapshotCounts::default();
     let mut rest = files;
-    while let Some(first) = rest.first() {
-        let count = if first.bytes > LONG_FILE_BYTES { 1 } else { batch(rest) };
-        let (batch, behind) = rest.split_at(count);
+    while !rest.is_empty() {
+        let (batch, behind) = rest.split_at(batch(rest, workers));
         rest = behind;
-        if first.bytes > LONG_FILE_BYTES {
-            snapshot.push(&add_long_file(&mut adder, first, &mut counts)?)?;
-            continue;
-        }
         for (file, cut) in batch.iter().zip(each(workers, batch, |file| cut_file(file, &extractors))?) {
-            snapshot.push(&add_file(&mut adder, file, cut, &mut counts)?)?;
+            let file = match cut {
+                Some(cut) => add_file(&mut adder, file, cut, &mut counts)?,
+                None => add_long_file(&mut adder, file, &mut counts)?,
+            };
+            snapshot.push(&file)?;
         }
     }
     let AddedChunks { packs, stored_bytes, new_chunks, new_chunk_bytes } = adder.finish()?;
@@ -93,12 +92,13 @@ fn add_snapshot(
     })
 }
 
-/// Returns how many of the first files are cut at the same time.
-fn batch(files: &[PutFile]) -> usize {
+/// Returns how many of the first files are cut at the same time: as many as need no more memory than one long file for each
+/// worker, whatever their streams hold.
+fn batch(files: &[PutFile], workers: usize) -> usize {
     let mut bytes = 0;
     let fits = |file: &&PutFile| {
-        bytes += file.bytes;
-        bytes <= BATCH_BYTES
+        bytes += (file.bytes * MOST_EXPANSION).min(LONG_FILE_BYTES);
+        bytes <= LONG_FILE_BYTES * workers as u64
     };
     files.iter().take(BATCH_FILES).take_while(fits).count().max(1)
 }

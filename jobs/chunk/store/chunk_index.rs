@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cluster::runs::{MergedRuns, RunCursor, RunReader, RunShape, RunSummary, RunWriter, newest_tier};
 use serde::{Deserialize, Serialize};
 
 use super::pack_layout::{ChunkId, ChunkPlace, PackNumber};
-use super::pack_reader::ChunkPack;
 use super::store_folder::ChunkStore;
 use crate::cli::terminal::say;
 use crate::output::{read_sealed, write_sealed};
@@ -17,6 +16,8 @@ const PLACES: RunShape = RunShape { key_words: 3, value_words: 0, bytes: false }
 /// Number of rows below which files count as equally large when they are merged.
 const FEW_ROWS: u64 = 1 << 16;
 const FOLDER: &str = "index";
+/// What helps when a file of the index is damaged.
+const REMOVE: &str = "the index of the store is damaged: remove its folder \"index\", which is made again";
 
 /// The places of the chunks of a store, in sorted files.
 ///
@@ -50,12 +51,13 @@ impl ChunkIndex {
     /// # Errors
     /// Those of the store.
     pub fn open(store: &ChunkStore) -> Result<Self> {
-        let mut index = ChunkIndex { files: files(store)?, cursors: Vec::new() };
+        let files = files(store).context(REMOVE)?;
+        let mut index = ChunkIndex { files, cursors: Vec::new() };
         let known: BTreeSet<PackNumber> =
             index.files.iter().flat_map(|file| file.entry.packs.iter().copied()).collect();
         let mut rows = Vec::new();
         for (number, _) in store.packs()?.into_iter().filter(|(number, _)| !known.contains(number)) {
-            match ChunkPack::open(store.store.as_ref(), &store.pack_path(number)) {
+            match store.open_pack(number) {
                 Ok(pack) => {
                     let chunks = (0..).zip(&pack.directory.chunks);
                     rows.extend(
@@ -84,8 +86,8 @@ impl ChunkIndex {
     ) -> Result<Option<ChunkPlace>> {
         let word = id.first_word();
         for cursor in &mut self.cursors {
-            cursor.look_up(&[word, 0, 0])?;
-            while let Some(row) = cursor.next_row()?.filter(|row| row.words[0] == word) {
+            cursor.look_up(&[word, 0, 0]).context(REMOVE)?;
+            while let Some(row) = cursor.next_row().context(REMOVE)?.filter(|row| row.words[0] == word) {
                 let place = ChunkPlace { pack: PackNumber(row.words[1]), number: row.words[2] as u32 };
                 if is_good(place)? {
                     return Ok(Some(place));

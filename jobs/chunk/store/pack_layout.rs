@@ -13,6 +13,8 @@ pub(super) const FOOTER_BYTES: usize = 24;
 pub(super) const FRAME_BYTES: usize = 8 << 20;
 /// Number of compressed bytes after which a pack is full.
 pub(super) const PACK_BYTES: u64 = 32 << 20;
+/// Number of chunks after which a pack is full.
+pub(in crate::chunk) const MOST_CHUNKS: usize = 1 << 18;
 
 /// Name of a chunk: the first 128 bits of the BLAKE3 hash of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -51,8 +53,10 @@ pub(in crate::chunk) struct ChunkPlace {
 }
 
 /// The directory of a pack, in postcard's encoding.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::chunk) struct PackDirectory {
+    /// The number of the pack, so that a file with another name is found.
+    pub(super) number: PackNumber,
     pub(super) frames: Vec<PackFrame>,
     pub chunks: Vec<PackedChunk>,
 }
@@ -101,6 +105,7 @@ impl PackDirectory {
             follows
         });
         let begin = self.frames.first().is_none_or(|frame| frame.first_chunk == 0);
-        follow && begin && offset == end && first as usize <= self.chunks.len()
+        let is_end = (first as usize) < self.chunks.len() || self.frames.is_empty() && self.chunks.is_empty();
+        follow && begin && is_end && offset == end
     }
 }

@@ -24,12 +24,12 @@ pub(in crate::chunk) struct ChunkPack {
 }
 
 impl ChunkPack {
-    /// Opens a pack, which takes two reads.
+    /// Opens a pack in the folder of packs, which takes two reads.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Damaged`].
-    pub fn open(store: &dyn Store, path: &str) -> Result<Self, Error> {
-        let blob = store.open_settled(path)?;
+    pub fn open(store: &dyn Store, folder: &str, number: PackNumber) -> Result<Self, Error> {
+        let blob = store.open_settled(&format!("{folder}/{number}.pack"))?;
         let damage = |reason: &str| Error::Damaged {
             path: blob.path().to_owned(),
             offset: blob.bytes().saturating_sub(FOOTER_BYTES as u64),
@@ -53,6 +53,7 @@ impl ChunkPack {
         let directory: PackDirectory =
             postcard::from_bytes(&directory).map_err(|_| damage("its directory is of another form"))?;
         match directory.is_possible(word(0)) {
+            true if directory.number != number => Err(damage("it is another pack")),
             true => Ok(ChunkPack { blob, directory }),
             false => Err(damage("its directory is wrong")),
         }
@@ -159,7 +160,7 @@ impl OpenPacks {
         if let Some(pack) = self.open.get(&number) {
             return Ok(Arc::clone(pack));
         }
-        let pack = Arc::new(ChunkPack::open(self.store.as_ref(), &format!("{}/{number}.pack", self.folder))?);
+        let pack = Arc::new(ChunkPack::open(self.store.as_ref(), &self.folder, number)?);
         if self.order.len() == KEPT_PACKS {
             self.order.pop_front().map(|oldest| self.open.remove(&oldest));
         }

@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::pack_layout::{
-    ChunkId, ChunkPlace, FOOTER_BYTES, FRAME_BYTES, MAGIC, PACK_BYTES, PackDirectory, PackFrame, PackNumber,
-    PackedChunk,
+    ChunkId, ChunkPlace, FOOTER_BYTES, FRAME_BYTES, MAGIC, MOST_CHUNKS, PACK_BYTES, PackDirectory, PackFrame,
+    PackNumber, PackedChunk,
 };
 
 /// A pack that is being written. A frame is compressed by a thread of its own, while the next one is filled.
@@ -50,7 +50,7 @@ impl ChunkPackWriter {
             output,
             path: path.to_owned(),
             number,
-            directory: PackDirectory::default(),
+            directory: PackDirectory { number, frames: Vec::new(), chunks: Vec::new() },
             bytes: MAGIC.len() as u64,
             frame: Vec::new(),
             first_chunk: 0,
@@ -75,7 +75,7 @@ impl ChunkPackWriter {
 
     /// Whether nothing more should be added.
     pub fn is_full(&self) -> bool {
-        self.bytes >= PACK_BYTES
+        self.bytes >= PACK_BYTES || self.directory.chunks.len() >= MOST_CHUNKS
     }
 
     /// Begins to compress the frame, and writes the one before.

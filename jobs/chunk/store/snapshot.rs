@@ -112,7 +112,16 @@ impl ChunkStore {
             if !entry.path.ends_with(".json") {
                 continue;
             }
+            // A name that leads elsewhere would have other files read, and forgotten.
+            let is_own =
+                |manifest: &SnapshotManifest| entry.path.ends_with(&format!("/{}.json", manifest.name));
             match read_sealed::<SnapshotManifest>(self.store.as_ref(), &entry.path) {
+                Ok(Some(manifest)) if !is_own(&manifest) || manifest.name.contains('/') => {
+                    each_damage(
+                        one_line(&format!("\"{}\" is the manifest of another snapshot", entry.path))
+                            .to_string(),
+                    );
+                }
                 Ok(manifest) => snapshots.extend(manifest),
                 Err(error) => each_damage(one_line(&format!("{error:#}")).to_string()),
             }
@@ -124,13 +133,18 @@ impl ChunkStore {
     /// Returns the snapshot that a user has named: `latest`, or the beginning of a name that only one has.
     ///
     /// # Errors
-    /// [`WrongUse`] when there is none, or several.
+    /// [`WrongUse`] when there is none, or several; when the latest is wanted and a snapshot is damaged.
     pub fn snapshot(&self, name: &str) -> Result<SnapshotManifest> {
-        let mut all = self.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+        let mut damages = Vec::new();
+        let mut all = self.snapshots(|damage| damages.push(damage))?;
+        damages.iter().for_each(|damage| say(format_args!("warning: {damage}")));
         if name == "latest" {
+            if !damages.is_empty() {
+                bail!("the latest snapshot may be one that is damaged: name the snapshot");
+            }
             return all.pop().ok_or_else(|| WrongUse(format!("\"{}\" has no snapshot", self.uri)).into());
         }
-        all.retain(|snapshot| snapshot.name.starts_with(name));
+        all.retain(|snapshot| !name.is_empty() && snapshot.name.starts_with(name));
         match all.len() {
             1 => Ok(all.remove(0)),
             0 => bail!(WrongUse(format!("\"{}\" has no snapshot \"{name}\"", self.uri))),

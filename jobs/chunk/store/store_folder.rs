@@ -8,6 +8,7 @@ use operators::hash::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
+use super::pack_reader::ChunkPack;
 use crate::cli::exit::WrongUse;
 use crate::output::{read_sealed, write_sealed};
 
@@ -67,6 +68,14 @@ impl ChunkStore {
     /// Returns the path of something in the store.
     pub fn path_of(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
+    }
+
+    /// Opens a pack.
+    ///
+    /// # Errors
+    /// Those of [`ChunkPack::open`].
+    pub fn open_pack(&self, number: PackNumber) -> Result<ChunkPack, cluster::Error> {
+        ChunkPack::open(self.store.as_ref(), &self.path_of("packs"), number)
     }
 
     /// Returns the path of the file of a pack.
