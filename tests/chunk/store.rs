@@ -59,7 +59,7 @@ pub(super) fn restored(here: &Folder, store: &str, snapshot: &str) -> Tree {
 #[test]
 fn files_of_all_kinds_come_back_with_names_times_and_permissions() {
     let (here, mut random) = (Folder::new(), Random(1));
-    let long: Vec<u8> = (0..17 << 20).map(|at: u32| (at / 1000 * 7919 >> 3) as u8).collect();
+    let long: Vec<u8> = (0..17 << 20).map(|at: u32| ((at / 1000 * 7919) >> 3) as u8).collect();
     here.write("in/a.docx", docx(&paragraphs(&mut random, 300)));
     here.write("in/b/论文 1.pdf", pdf(&random.text(20_000)));
     here.write("in/b/.hidden", "x");

@@ -143,7 +143,15 @@ pub(in crate::chunk) struct OpenPacks {
     open: HashMap<PackNumber, Arc<ChunkPack>>,
     /// Open packs, the one that was opened first in front.
     order: VecDeque<PackNumber>,
-    frames: VecDeque<((PackNumber, usize), Arc<Vec<u8>>)>,
+    /// Frames that were read, the newest in front.
+    frames: VecDeque<KeptFrame>,
+}
+
+/// A frame that is kept decompressed.
+struct KeptFrame {
+    pack: PackNumber,
+    frame: usize,
+    bytes: Arc<Vec<u8>>,
 }
 
 impl OpenPacks {
@@ -183,13 +191,18 @@ impl OpenPacks {
         let chunk = pack.directory.chunks.get(place.number as usize).filter(|chunk| chunk.bytes > 0);
         let bytes = chunk.ok_or_else(missing)?.bytes as usize;
         let number = pack.directory.frame_of(place.number);
-        let frame = match self.frames.iter().position(|(key, _)| *key == (place.pack, number)) {
-            Some(at) => Arc::clone(&self.frames[at].1),
+        let is_kept = |kept: &&KeptFrame| (kept.pack, kept.frame) == (place.pack, number);
+        let frame = match self.frames.iter().find(is_kept) {
+            Some(kept) => Arc::clone(&kept.bytes),
             None => {
-                let frame = Arc::new(pack.frame(number)?);
+                let bytes = Arc::new(pack.frame(number)?);
                 self.frames.truncate(KEPT_FRAMES - 1);
-                self.frames.push_front(((place.pack, number), Arc::clone(&frame)));
-                frame
+                self.frames.push_front(KeptFrame {
+                    pack: place.pack,
+                    frame: number,
+                    bytes: Arc::clone(&bytes),
+                });
+                bytes
             }
         };
         let first = pack.directory.frames[number].first_chunk as usize;
