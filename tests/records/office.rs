@@ -92,7 +92,7 @@ struct Extractor(Running);
 impl Extractor {
     fn start(max_bytes: usize) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
-        command.args(["__extract", &max_bytes.to_string(), &(6 * max_bytes).to_string()]);
+        command.args(["__extract", &max_bytes.to_string(), &(6 * max_bytes).to_string(), "10"]);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut extractor = Extractor(Running(child));
         assert_eq!(extractor.read(6), b"ready\n");
@@ -107,6 +107,7 @@ impl Extractor {
 
     fn extract(&mut self, document: &[u8]) -> (u8, String) {
         let stdin = self.0.0.stdin.as_mut().unwrap();
+        stdin.write_all(&[0]).unwrap(); // the task: text
         stdin.write_all(&(document.len() as u64).to_le_bytes()).unwrap();
         stdin.write_all(document).unwrap();
         let sort = self.read(1)[0];
