@@ -142,3 +142,15 @@ fn every_flipped_bit_is_named_and_costs_no_other_file() {
     here.run("chunk put store in").ends(0);
     assert_eq!(stats(&here, "store")["packs"], 2);
 }
+
+#[test]
+fn a_killed_forget_leaves_no_half_of_a_snapshot() {
+    for step in 1..=3 {
+        let here = Folder::new();
+        here.write("in/a", "a");
+        here.run("chunk put store in").ends(0);
+        let forget = format!("chunk forget store {}", snapshots(&here)[0]);
+        run(here.command(&forget).env("DEDUP_FAULT", format!("0 remove {step} kill")));
+        here.run("chunk check store").ends(0);
+    }
+}
