@@ -19,7 +19,7 @@ struct CheckedPack {
     damaged: Vec<Range<u32>>,
 }
 
-/// What is damaged, each a line.
+/// Damages, which are printed, a line for each, and counted.
 struct Damages(u64);
 
 impl Damages {

@@ -1,4 +1,4 @@
-//! Which chunks the snapshots of a store refer to.
+//! Finds the chunks that the snapshots of a store refer to.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! `chunk forget` and `chunk prune`: remove snapshots, and the chunks that no snapshot wants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use cluster::{Stores, one_line};
@@ -20,7 +20,7 @@ const UNUSED_SHARE: u64 = 5;
 /// Level of zstd for a pack that is written again.
 const LEVEL: i32 = 12;
 
-/// What a pack needs.
+/// The change that a pack needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PackChange {
     Keep,
@@ -104,26 +104,30 @@ fn prune_locked(store: &ChunkStore) -> Result<u8> {
     if !wanted.is_empty() {
         freeze(store, wanted)?;
     }
-    let (mut bytes, mut waiting) = (0, None);
+    let (mut ready, mut waiting) = (Vec::new(), None);
     for (path, frozen) in frozen(store)? {
         let living = living_claims(store)?;
         // The prune that has frozen them may have died before it could read the claims.
         let claims = frozen.claims.unwrap_or_else(|| living.clone());
-        if let Some(claim) = claims.iter().find(|claim| living.contains(*claim)) {
-            waiting = Some(claim.clone());
-            continue;
+        match claims.into_iter().find(|claim| living.contains(claim)) {
+            Some(claim) => waiting = Some(claim),
+            None => ready.push((path, frozen.packs)),
         }
+    }
+    let mut bytes = 0;
+    if !ready.is_empty() {
         // Puts that have ended meanwhile have left their snapshots.
-        let snapshots = all_snapshots(store)?;
-        let uses = ChunkUses::of(store, &snapshots)?;
-        for number in frozen.packs {
-            match change_pack(store, number, &uses) {
-                Ok(freed) => bytes += freed,
-                // It stays as it is, and is free again.
-                Err(error) => say(one_line(&format!("warning: {error:#}"))),
+        let uses = ChunkUses::of(store, &all_snapshots(store)?)?;
+        for (path, packs) in ready {
+            for number in packs {
+                match change_pack(store, number, &uses) {
+                    Ok(freed) => bytes += freed,
+                    // It stays as it is, and is free again.
+                    Err(error) => say(one_line(&format!("warning: {error:#}"))),
+                }
             }
+            store.store.remove(&path)?;
         }
-        store.store.remove(&path)?;
     }
     remove_unfinished(store)?;
     print(format_args!("{bytes} bytes freed\n"))?;
@@ -139,7 +143,7 @@ fn prune_locked(store: &ChunkStore) -> Result<u8> {
 /// Prints what a prune would do.
 fn report(store: &ChunkStore) -> Result<u8> {
     let (mut removed, mut rewritten, mut unused) = (0, 0, 0);
-    let bytes: std::collections::BTreeMap<PackNumber, u64> = store.packs()?.into_iter().collect();
+    let bytes: BTreeMap<PackNumber, u64> = store.packs()?.into_iter().collect();
     for (number, change) in changes(store, &all_snapshots(store)?)? {
         match change {
             PackChange::Keep => {}

@@ -202,13 +202,24 @@ impl fmt::Display for Summary {
             ("Process", "Peak bytes of memory", process.peak_memory_bytes),
             ("Process", "Bytes spilled to disk", process.spilled_bytes),
         ];
-        f.write_str("Counters")?;
         // Few methods count comparisons, and few runs have a reference.
         let groups = values.chunk_by(|a, b| a.0 == b.0);
-        for group in groups.filter(|group| group.iter().any(|value| value.2 > 0)) {
-            write!(f, "\n    {}", group[0].0)?;
-            group.iter().try_for_each(|(_, name, value)| write!(f, "\n        {name}={value}"))?;
-        }
-        Ok(())
+        write_counters(f, groups.filter(|group| group.iter().any(|value| value.2 > 0)))
     }
+}
+
+/// A counter as people see it: the group that it is in, its name, and its value.
+pub(crate) type CounterLine<'a> = (&'a str, &'a str, u64);
+
+/// Writes counters, group by group.
+pub(crate) fn write_counters<'a>(
+    f: &mut fmt::Formatter<'_>,
+    groups: impl IntoIterator<Item = &'a [CounterLine<'a>]>,
+) -> fmt::Result {
+    f.write_str("Counters")?;
+    for group in groups {
+        write!(f, "\n    {}", group[0].0)?;
+        group.iter().try_for_each(|(_, name, value)| write!(f, "\n        {name}={value}"))?;
+    }
+    Ok(())
 }

@@ -44,7 +44,7 @@ pub struct RepeatedUnit {
     pub kept: Option<UnitPlace>,
 }
 
-/// Which occurrence of a repeated unit stays.
+/// The occurrence of a repeated unit that stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeptUnit {

@@ -12,7 +12,7 @@ use crate::support::{Folder, Random, Tree};
 /// Document of a test: its id and its text.
 type Text = (String, String);
 
-/// What stands for null in a table that is read back.
+/// Stands for null in a table that is read back.
 const NULL: &str = "null";
 
 /// Returns texts of few different units, with empty lines, missing newlines and sentences that end in several ways.
@@ -74,7 +74,7 @@ fn units(unit: &str, text: &str) -> Vec<String> {
     units
 }
 
-/// What the simplest program leaves.
+/// Documents and spans that the simplest program leaves.
 #[derive(Debug, Default, PartialEq)]
 struct Cleaned {
     kept: Vec<Text>,

@@ -1,4 +1,4 @@
-//! What a store survives: deaths at any step, damage, and a prune beside a put.
+//! A store survives deaths at any step, damage, and a prune beside a put.
 
 use std::collections::BTreeMap;
 use std::fs;

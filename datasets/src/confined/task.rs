@@ -1,4 +1,4 @@
-//! What is done with a foreign file in a process of its own.
+//! The tasks that are done with a foreign file in a process of its own.
 
 use crate::deflate::UndoneFile;
 use crate::formats::office::extract;

@@ -25,9 +25,9 @@ const MAX_CHAIN: u32 = 4096;
 pub struct UndoneFile {
     /// Its parts, in order.
     pub parts: Vec<DeflatePart>,
-    /// What the streams hold, one after the other.
+    /// Decompressed bytes of the streams, one stream after the other.
     pub plain: Vec<u8>,
-    /// What is needed to compress each of them as it was.
+    /// Corrections, by which each stream is compressed as it was.
     pub corrections: Vec<u8>,
     /// All bytes of the file that are in no stream.
     pub raw: Vec<u8>,

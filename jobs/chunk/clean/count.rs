@@ -23,7 +23,7 @@ pub(super) struct UnitCounter<'a> {
     pub names: &'a DocNames,
 }
 
-/// What was read of a split, or of all splits.
+/// Counts of the records and units that were read of a split, or of all splits.
 #[derive(Default)]
 pub(super) struct UnitCensus {
     pub docs: u64,

@@ -12,7 +12,7 @@ use crate::output::split_rejects::SplitRejects;
 /// Reason of the removal of a document of which nothing would be left.
 const REASON: &str = "repeated";
 
-/// What was cut out of the texts of a split, or of all splits.
+/// Counts of the units that were cut out of the texts of a split, or of all splits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CutCounts {
     /// Number of documents that are kept with a shorter text.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::summary::InputEntry;
+use crate::output::summary::{InputEntry, write_counters};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -75,11 +75,6 @@ impl fmt::Display for CleanSummary {
             ("Process", "Peak bytes of memory", process.peak_memory_bytes),
             ("Process", "Bytes in temporary files", process.spilled_bytes),
         ];
-        f.write_str("Counters")?;
-        for group in values.chunk_by(|a, b| a.0 == b.0) {
-            write!(f, "\n    {}", group[0].0)?;
-            group.iter().try_for_each(|(_, name, value)| write!(f, "\n        {name}={value}"))?;
-        }
-        Ok(())
+        write_counters(f, values.chunk_by(|a, b| a.0 == b.0))
     }
 }

@@ -22,9 +22,9 @@ const HEAD_BYTES: usize = 1 << 13;
 #[derive(Clone, Copy)]
 struct ChunkLengths(usize, usize, usize);
 
-/// Of text, and of what streams hold. Shorter chunks save less than their names take (docs/design/0066).
+/// Lengths for text and for what streams hold. Shorter chunks save less than their names take (docs/design/0066).
 const OF_TEXT: ChunkLengths = ChunkLengths(1 << 10, 1 << 12, 1 << 15);
-/// Of everything else, such as images and films.
+/// Lengths for everything else, such as images and films.
 const OF_MEDIA: ChunkLengths = ChunkLengths(1 << 14, 1 << 16, 1 << 19);
 
 /// A file that is cut into chunks.

@@ -16,7 +16,7 @@ const PLACES: RunShape = RunShape { key_words: 3, value_words: 0, bytes: false }
 /// Number of rows below which files count as equally large when they are merged.
 const FEW_ROWS: u64 = 1 << 16;
 const FOLDER: &str = "index";
-/// What helps when a file of the index is damaged.
+/// Advice for a user when a file of the index is damaged.
 const REMOVE: &str = "the index of the store is damaged: remove its folder \"index\", which is made again";
 
 /// The places of the chunks of a store, in sorted files.
@@ -35,7 +35,7 @@ struct IndexFile {
     run: RunReader,
 }
 
-/// What is written beside each file.
+/// Description of a file of the index, which is written beside it.
 #[derive(Clone, Deserialize, Serialize)]
 struct IndexEntry {
     summary: RunSummary,

@@ -17,7 +17,7 @@ use crate::output::{read_sealed, write_sealed};
 /// Rows of the files of a snapshot: the number of a file, and a [`SnapshotFile`] in postcard's encoding.
 const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
 
-/// What a snapshot says about itself. It is written last: without it there is no snapshot.
+/// Description of a snapshot. It is written last: without it there is no snapshot.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(in crate::chunk) struct SnapshotManifest {
     /// Its name, which begins with its time.
@@ -39,7 +39,7 @@ pub(in crate::chunk) struct SnapshotManifest {
     pub undone_by: String,
 }
 
-/// What `chunk ls --json` says of a snapshot.
+/// Facts about a snapshot, as `chunk ls --json` prints them.
 #[derive(Serialize)]
 pub(in crate::chunk) struct SnapshotFacts<'a> {
     name: &'a str,

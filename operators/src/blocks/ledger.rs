@@ -1,4 +1,4 @@
-//! What a block store has read and what it keeps.
+//! Counts what a block store has read and what it keeps.
 
 /// Bytes of the index for each different block: a hash of 32 bytes and the place of the block.
 pub const BLOCK_BYTES: u64 = 40;

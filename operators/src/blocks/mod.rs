@@ -1,7 +1,7 @@
 //! Block-level deduplication: texts are cut into blocks, and a block that came before is not kept again.
 //!
 //! Each method is in a file: `exact` (blocks of one size, sentences, paragraphs, files), `rabin`, `gear`, `peng2017`, and
-//! `paragraph_delta`, which uses `delta`. `ledger` counts what a method keeps. `disturbed` makes texts with known
+//! `paragraph_delta`, which uses `delta`; the last two share `paragraphs`. `ledger` counts what a method keeps. `disturbed` makes texts with known
 //! duplicates, and `duplicate_score` scores what is found of them. This room uses `text`, `sets` and the hashes;
 //! `jobs/chunk` uses it.
 
@@ -12,6 +12,7 @@ mod exact;
 mod gear;
 mod ledger;
 mod paragraph_delta;
+mod paragraphs;
 pub mod peng2017;
 mod rabin;
 mod spec;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::delta::Delta;
 use super::exact::no_parameter;
 use super::ledger::{BlockLedger, REFERENCE_BYTES};
+use super::paragraphs::ParagraphStore;
 use super::store::{BlockMethod, BlockStore, FoundBlocks};
 use crate::sets::minhash::MinHash;
 use crate::text::features::Features;
-use crate::text::units::Unit;
 
 /// Number of slots of the signatures by which similar paragraphs are found.
 const SLOTS: u32 = 8;
@@ -60,29 +60,6 @@ struct DeltaStore<'a> {
 }
 
 impl<'a> DeltaStore<'a> {
-    /// Keeps a paragraph that is new, notes what its base has of it, and returns its number.
-    fn keep(&mut self, paragraph: &'a str, at: usize, found: &mut FoundBlocks) -> u32 {
-        let signature = signature(paragraph);
-        let base = self.nearest(&signature);
-        let delta = base
-            .map(|base| (base, Delta::new(self.paragraphs[base as usize].as_bytes(), paragraph.as_bytes())));
-        let number = match delta
-            .filter(|(_, delta)| delta.bytes.len() + REFERENCE_BYTES as usize <= paragraph.len())
-        {
-            Some((base, delta)) => {
-                found.taken.push(at..at + paragraph.len());
-                found.left_out.extend(delta.copied.iter().map(|copied| at + copied.start..at + copied.end));
-                self.ledger.refer(base);
-                self.ledger.keep(&delta.bytes)
-            }
-            None => self.ledger.keep(paragraph.as_bytes()),
-        };
-        self.paragraphs.push(paragraph);
-        self.known.insert(paragraph, number);
-        signature.into_iter().for_each(|slot| self.slots.entry(slot).or_default().push(number));
-        number
-    }
-
     /// Returns the number of the paragraph that has the most slots of a signature, the first of equal ones.
     fn nearest(&self, signature: &[(u32, u64)]) -> Option<u32> {
         let mut shared = HashMap::<u32, u32>::new();
@@ -110,26 +87,39 @@ fn signature(paragraph: &str) -> Vec<(u32, u64)> {
     (0..).zip(values).collect()
 }
 
-impl<'a> BlockStore<'a> for DeltaStore<'a> {
-    fn add(&mut self, text: &'a str) -> FoundBlocks {
-        let (mut found, mut at) = (FoundBlocks::default(), 0);
-        self.ledger.read(text);
-        for paragraph in Unit::Line.of(text) {
-            let number = match self.known.get(paragraph) {
-                Some(&number) => {
-                    found.equal(at..at + paragraph.len());
-                    number
-                }
-                None => self.keep(paragraph, at, &mut found),
-            };
-            self.ledger.refer(number);
-            at += paragraph.len();
-        }
-        found
+impl<'a> ParagraphStore<'a> for DeltaStore<'a> {
+    fn number_of(&self, paragraph: &str) -> Option<u32> {
+        self.known.get(paragraph).copied()
     }
 
-    fn ledger(&self) -> &BlockLedger {
+    fn keep(&mut self, paragraph: &'a str, at: usize, found: &mut FoundBlocks) -> u32 {
+        let signature = signature(paragraph);
+        let base = self.nearest(&signature);
+        let delta = base
+            .map(|base| (base, Delta::new(self.paragraphs[base as usize].as_bytes(), paragraph.as_bytes())));
+        let number = match delta
+            .filter(|(_, delta)| delta.bytes.len() + REFERENCE_BYTES as usize <= paragraph.len())
+        {
+            Some((base, delta)) => {
+                found.taken.push(at..at + paragraph.len());
+                found.left_out.extend(delta.copied.iter().map(|copied| at + copied.start..at + copied.end));
+                self.ledger.refer(base);
+                self.ledger.keep(&delta.bytes)
+            }
+            None => self.ledger.keep(paragraph.as_bytes()),
+        };
+        self.paragraphs.push(paragraph);
+        self.known.insert(paragraph, number);
+        signature.into_iter().for_each(|slot| self.slots.entry(slot).or_default().push(number));
+        number
+    }
+
+    fn counts(&self) -> &BlockLedger {
         &self.ledger
+    }
+
+    fn counts_mut(&mut self) -> &mut BlockLedger {
+        &mut self.ledger
     }
 }
 

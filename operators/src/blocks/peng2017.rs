@@ -8,6 +8,7 @@ use md5::{Digest, Md5};
 use sha1::Sha1;
 
 use super::ledger::BlockLedger;
+use super::paragraphs::ParagraphStore;
 use super::store::{BlockMethod, BlockStore, FoundBlocks};
 use crate::text::units::Unit;
 
@@ -155,8 +156,14 @@ impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
         }
         self.ledger.keep(paragraph.as_bytes())
     }
+}
 
-    /// Keeps a paragraph that is new, and returns its number.
+impl<'a, const WORDS: usize> ParagraphStore<'a> for PengStore<'a, WORDS> {
+    /// Equal paragraphs have equal fingerprints, so the bytes decide at once.
+    fn number_of(&self, paragraph: &str) -> Option<u32> {
+        self.paragraphs.get(paragraph).copied()
+    }
+
     fn keep(&mut self, paragraph: &'a str, at: usize, found: &mut FoundBlocks) -> u32 {
         let fingerprint = fingerprint(paragraph, self.hash);
         // Sentences in another order, or other numbers of them, may give a known fingerprint. It is at distance 0.
@@ -172,29 +179,13 @@ impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
         self.paragraphs.insert(paragraph, number);
         number
     }
-}
 
-impl<'a, const WORDS: usize> BlockStore<'a> for PengStore<'a, WORDS> {
-    fn add(&mut self, text: &'a str) -> FoundBlocks {
-        let (mut found, mut at) = (FoundBlocks::default(), 0);
-        self.ledger.read(text);
-        for paragraph in Unit::Line.of(text) {
-            // Equal paragraphs have equal fingerprints, so the bytes decide at once.
-            let number = match self.paragraphs.get(paragraph) {
-                Some(&number) => {
-                    found.equal(at..at + paragraph.len());
-                    number
-                }
-                None => self.keep(paragraph, at, &mut found),
-            };
-            self.ledger.refer(number);
-            at += paragraph.len();
-        }
-        found
+    fn counts(&self) -> &BlockLedger {
+        &self.ledger
     }
 
-    fn ledger(&self) -> &BlockLedger {
-        &self.ledger
+    fn counts_mut(&mut self) -> &mut BlockLedger {
+        &mut self.ledger
     }
 }
 
