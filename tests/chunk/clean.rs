@@ -353,8 +353,9 @@ fn an_output_is_replaced_only_if_asked_and_a_killed_run_is_in_nobodys_way() {
         let _ = killed.kill();
         killed.wait().unwrap();
         if !folder.path("killed/_SUCCESS").exists() {
-            assert!(!folder.path("killed/kept").exists() || !folder.path("killed/_SUCCESS").exists());
-            folder.run(&line.replace("out", "killed")).ends(0);
+            let again = folder.run(&line.replace("out", "killed"));
+            // A run that was killed during its commit is finished by the next one, which then finds an output.
+            assert!(again.code == Some(0) || again.stderr.contains("--overwrite"), "{again:?}");
         }
         assert!(folder.output("killed") == whole, "{wait_ms}");
         std::fs::remove_dir_all(folder.path("killed")).unwrap();
