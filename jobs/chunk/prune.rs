@@ -230,16 +230,15 @@ fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Resu
     }
 }
 
-/// Removes files of the index that are in others, and the lists of files of puts that have died before their snapshots were
-/// whole.
+/// Removes files of the index that are in others, and what puts have left that died before their snapshots were whole.
 fn remove_unfinished(store: &ChunkStore) -> Result<()> {
+    ChunkIndex::remove_replaced(store)?;
     let lists = store.store.children_if_any(&store.path_of("snapshots"))?;
     // Files that were being written when their process died have hidden names.
     let all = store.store.everything(&store.path_of(""))?;
     if !living_claims(store)?.is_empty() {
         return Ok(());
     }
-    ChunkIndex::remove_replaced(store)?;
     for entry in all {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
         if name.starts_with('.') && !entry.path.starts_with(&store.path_of("_temporary/")) {

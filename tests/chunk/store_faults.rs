@@ -154,3 +154,28 @@ fn a_killed_forget_leaves_no_half_of_a_snapshot() {
         here.run("chunk check store").ends(0);
     }
 }
+
+#[test]
+fn files_of_the_index_that_others_replace_go_unless_a_put_may_read_them() {
+    let here = Folder::new();
+    let count = || fs::read_dir(here.path("store/index")).unwrap().count() / 2;
+    let puts = |numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            here.write("in/a.txt", Random(number).text(300));
+            here.run("chunk put store in").ends(0);
+        }
+    };
+    puts(0..20);
+    let few = count();
+    assert!(few < 10, "{few} files");
+    let mut put = here.command("chunk put store in").env("DEDUP_FAULT", "0 create 2 stop").spawn().unwrap();
+    let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
+    wait_until("the put stops", std::time::Duration::from_secs(60), is_stopped);
+    puts(20..40);
+    let many = count();
+    assert!(many >= few + 20, "{many} files beside a put");
+    signal(put.id(), "CONT");
+    assert!(put.wait().unwrap().success());
+    puts(40..41);
+    assert!(count() < 12, "{} files", count());
+}

@@ -19,6 +19,11 @@ use super::task::ConfinedTask;
 /// process that was stopped.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// Makes the allocator of glibc keep what is freed: tables of a megabyte that come and go with every stream of a file
+/// otherwise cost a third of the CPU time, in page faults. The first is the greatest that it takes.
+const KEEP_FREED_MEMORY: [(&str, &str); 2] =
+    [("MALLOC_MMAP_THRESHOLD_", "33554432"), ("MALLOC_TRIM_THRESHOLD_", "1073741824")];
+
 /// Processes that work on foreign files, so that a malicious one costs a document and not the job.
 ///
 /// Each process reads one document and ends, so that no document can affect the next. The next process starts
@@ -82,6 +87,7 @@ impl Extractor {
         let mut command = Command::new(program);
         // The environment is empty: it may hold keys, and nothing in it matters here.
         command.args(arguments).args(bounds.arguments()).env_clear().current_dir("/");
+        command.envs(KEEP_FREED_MEMORY);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process(command.spawn()?);
         match (process.0.stdin.take(), process.0.stdout.take()) {

@@ -20,9 +20,9 @@ use self::chunk_adder::{AddedChunks, ChunkAdder};
 use self::cut::{CutFile, LONG_FILE_BYTES, cut_file, cut_long_file};
 use self::input::{PutFile, find_files};
 use super::store::{
-    ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest, SnapshotWriter, now,
+    ChunkIndex, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest, SnapshotWriter, now,
 };
-use crate::cli::terminal::print;
+use crate::cli::terminal::{print, say};
 use crate::corpus::at_once::each;
 use crate::output::LockOwner;
 
@@ -44,6 +44,10 @@ pub(super) fn put(uri: &str, inputs: &[String], workers: usize) -> Result<u8> {
     let claim = PutClaim::new(&store)?;
     let manifest = add_snapshot(&store, inputs, &files, workers)?;
     drop(claim);
+    // The snapshot is whole by now.
+    if let Err(error) = ChunkIndex::remove_replaced(&store) {
+        say(format_args!("warning: {error:#}"));
+    }
     let SnapshotCounts { files, bytes, new_chunk_bytes, stored_bytes, .. } = manifest.counts;
     print(format_args!(
         "snapshot {}: {files} files, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use cluster::runs::{MergedRuns, RunCursor, RunReader, RunShape, RunSummary, RunWriter, newest_tier};
 use serde::{Deserialize, Serialize};
 
+use super::claims::living_claims;
 use super::pack_layout::{ChunkId, ChunkPlace, PackNumber};
 use super::store_folder::ChunkStore;
 use crate::cli::terminal::say;
@@ -169,12 +170,16 @@ impl ChunkIndex {
         files(store)?.iter().try_for_each(|file| Ok(file.run.check()?))
     }
 
-    /// Removes files whose rows are in others. Nobody may have opened the index before they were replaced.
+    /// Removes files whose rows are in others, unless a put is running that may have opened them.
     ///
     /// # Errors
     /// Those of the store.
     pub fn remove_replaced(store: &ChunkStore) -> Result<()> {
         let entries = entries(store)?;
+        // A put whose claim comes after this one has listed the folder after the files that replace others were there.
+        if !living_claims(store)?.is_empty() {
+            return Ok(());
+        }
         for name in entries.iter().flat_map(|(_, entry)| &entry.replaces) {
             for extension in ["json", "run"] {
                 store.store.remove(&store.path_of(&format!("{FOLDER}/{name}.{extension}")))?;

@@ -1,5 +1,6 @@
 //! Writes packs.
 
+use std::collections::VecDeque;
 use std::io::Write;
 use std::mem;
 use std::sync::Arc;
@@ -15,9 +16,12 @@ use super::pack_layout::{
     PackNumber, PackedChunk,
 };
 
-/// A pack that is being written. A frame is compressed by a thread of its own, while the next one is filled.
+/// Largest number of frames that are compressed at the same time.
+const FRAMES_AT_ONCE: usize = 2;
+
+/// A pack that is being written. Frames are compressed by threads of their own, while the next one is filled.
 ///
-/// Memory: a frame, four times, and 20 bytes for each chunk.
+/// Memory: a frame, seven times, and 20 bytes for each chunk.
 pub(in crate::chunk) struct ChunkPackWriter {
     output: Box<dyn Output>,
     path: String,
@@ -28,8 +32,8 @@ pub(in crate::chunk) struct ChunkPackWriter {
     /// Chunks of the frame that is being filled.
     frame: Vec<u8>,
     first_chunk: u32,
-    /// The frame before that one, which is being compressed.
-    compressing: Option<CompressingFrame>,
+    /// The frames before that one that are being compressed, at most [`FRAMES_AT_ONCE`].
+    compressing: VecDeque<CompressingFrame>,
     level: i32,
 }
 
@@ -54,7 +58,7 @@ impl ChunkPackWriter {
             bytes: MAGIC.len() as u64,
             frame: Vec::new(),
             first_chunk: 0,
-            compressing: None,
+            compressing: VecDeque::new(),
             level,
         })
     }
@@ -78,20 +82,24 @@ impl ChunkPackWriter {
         self.bytes >= PACK_BYTES || self.directory.chunks.len() >= MOST_CHUNKS
     }
 
-    /// Begins to compress the frame, and writes the one before.
+    /// Begins to compress the frame.
     fn close_frame(&mut self) -> Result<()> {
-        self.write_compressed()?;
+        if self.compressing.len() == FRAMES_AT_ONCE {
+            self.write_compressed()?;
+        }
         let (frame, level) = (mem::take(&mut self.frame), self.level);
         let thread =
             thread::Builder::new().name("compress".to_owned()).spawn(move || compress(&frame, level))?;
-        self.compressing = Some(CompressingFrame { first_chunk: self.first_chunk, thread });
+        self.compressing.push_back(CompressingFrame { first_chunk: self.first_chunk, thread });
         self.first_chunk = self.directory.chunks.len() as u32;
         Ok(())
     }
 
-    /// Writes the frame that is being compressed.
+    /// Waits for the first frame that is being compressed, and writes it.
     fn write_compressed(&mut self) -> Result<()> {
-        let Some(CompressingFrame { first_chunk, thread }) = self.compressing.take() else { return Ok(()) };
+        let Some(CompressingFrame { first_chunk, thread }) = self.compressing.pop_front() else {
+            return Ok(());
+        };
         let compressed = thread.join().map_err(|_| anyhow!("a thread panicked"))?;
         let compressed = compressed.with_context(|| format!("could not write \"{}\"", self.path))?;
         self.write(&compressed)?;
@@ -113,7 +121,9 @@ impl ChunkPackWriter {
         if (self.first_chunk as usize) < self.directory.chunks.len() {
             self.close_frame()?;
         }
-        self.write_compressed()?;
+        while !self.compressing.is_empty() {
+            self.write_compressed()?;
+        }
         let directory = postcard::to_stdvec(&self.directory)?;
         self.write(&directory)?;
         let (offset, checksum) = (self.bytes, xxh3_64(&directory));
