@@ -44,6 +44,13 @@ pub struct DeflatePart {
     pub corrections: u32,
 }
 
+impl DeflatePart {
+    /// Returns the number of bytes of its contents: raw and plain bytes, and corrections.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.raw) + u64::from(self.plain) + u64::from(self.corrections)
+    }
+}
+
 impl UndoneFile {
     /// Takes a file from its parts and its contents: plain bytes, corrections, and raw bytes. `None` if they are of other
     /// lengths than the parts say.

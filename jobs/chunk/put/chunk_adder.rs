@@ -80,16 +80,41 @@ impl ChunkAdder {
             None => self.write(id, bytes, is_undone)?,
         };
         self.last = Some(place);
-        let packs = &mut self.added.packs;
-        let pack = *self.numbers.entry(place.pack).or_insert_with(|| {
-            packs.push(place.pack);
-            packs.len() as u32 - 1
-        });
+        let pack = self.number_of(place.pack);
         match runs.last_mut() {
             Some(run) if run.pack == pack && run.first + run.count == place.number => run.count += 1,
             _ => runs.push(ChunkRun { pack, first: place.number, count: 1 }),
         }
         Ok(())
+    }
+
+    /// Returns the chunks of a file of a snapshot, whose packs are `packs`, as runs of this put. `None` if they may not be
+    /// used, or are no longer there.
+    pub fn reuse(&mut self, packs: &[PackNumber], chunks: &[ChunkRun]) -> Option<Vec<ChunkRun>> {
+        let are_there = chunks.iter().all(|run| {
+            let Some(number) = packs.get(run.pack as usize).filter(|number| self.usable.contains(number))
+            else {
+                return false;
+            };
+            let (first, count) = (run.first as usize, run.count as usize);
+            // A pack that is damaged has no chunk that could be used.
+            self.open.pack(*number).is_ok_and(|pack| {
+                let chunks = pack.directory.chunks.get(first..first + count);
+                chunks.is_some_and(|chunks| chunks.iter().all(|chunk| chunk.bytes > 0))
+            })
+        });
+        let mut with_number =
+            |run: &ChunkRun| ChunkRun { pack: self.number_of(packs[run.pack as usize]), ..*run };
+        are_there.then(|| chunks.iter().map(&mut with_number).collect())
+    }
+
+    /// Returns the place of a pack in the list of the snapshot, to which it is added.
+    fn number_of(&mut self, pack: PackNumber) -> u32 {
+        let packs = &mut self.added.packs;
+        *self.numbers.entry(pack).or_insert_with(|| {
+            packs.push(pack);
+            packs.len() as u32 - 1
+        })
     }
 
     fn find(&mut self, id: ChunkId) -> Result<Option<ChunkPlace>> {

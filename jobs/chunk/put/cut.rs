@@ -45,30 +45,46 @@ pub(super) struct CutChunk {
     pub range: Range<usize>,
 }
 
-/// Reads a file and cuts it. If its streams can be undone, what each of them holds is cut for itself. `None` if the file is
-/// long, which it may have become since it was listed.
+/// A file that was looked at.
+pub(super) enum LookedAt {
+    /// It is what it was in an earlier snapshot.
+    Unchanged,
+    Cut(CutFile),
+    /// It is long, which it may have become since it was listed.
+    Long,
+}
+
+/// Reads a file and cuts it, unless it is short and has the hash `earlier`. If its streams can be undone, what each of them
+/// holds is cut for itself.
 ///
 /// # Errors
 /// Those of the store, and when no process can be started.
-pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<Option<CutFile>> {
+pub(super) fn cut_file(
+    file: &PutFile,
+    earlier: Option<&[u8; 32]>,
+    extractors: &Extractors,
+) -> Result<LookedAt> {
     if file.bytes > LONG_FILE_BYTES {
-        return Ok(None);
+        return Ok(LookedAt::Long);
     }
     let mut contents = Vec::new();
     let blob = file.store.open(&file.path)?;
     let read = BlobReader::new(blob, 0, u64::MAX).take(LONG_FILE_BYTES + 1).read_to_end(&mut contents);
     read.map_err(|error| cluster::Error::io(&file.path, "read", error))?;
     if contents.len() as u64 > LONG_FILE_BYTES {
-        return Ok(None);
+        return Ok(LookedAt::Long);
     }
     let (bytes, hash) = (contents.len() as u64, *blake3::hash(&contents).as_bytes());
+    if earlier == Some(&hash) {
+        return Ok(LookedAt::Unchanged);
+    }
     let undone = UndoneFile::of_foreign(&contents, extractors);
     let undone = undone.with_context(|| format!("could not undo the compression of \"{}\"", file.path))?;
     let mut chunks = Vec::new();
     let Some(undone) = undone else {
         let lengths = lengths_of(&contents);
         cut(&contents, 0, lengths, &mut chunks);
-        return Ok(Some(CutFile { bytes, hash, parts: Vec::new(), contents, chunks }));
+        return Ok(LookedAt::Cut(CutFile { bytes, hash, parts: Vec::new(), contents, chunks }));
     };
     let mut at = 0;
     for part in &undone.parts {
@@ -81,7 +97,7 @@ pub(super) fn cut_file(file: &PutFile, extractors: &Extractors) -> Result<Option
         cut(&rest, contents.len(), OF_TEXT, &mut chunks);
         contents.extend(rest);
     }
-    Ok(Some(CutFile { bytes, hash, parts, contents, chunks }))
+    Ok(LookedAt::Cut(CutFile { bytes, hash, parts, contents, chunks }))
 }
 
 /// Cuts a piece of the contents of a file that begins at `start`.

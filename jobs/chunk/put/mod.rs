@@ -1,10 +1,11 @@
 //! `chunk put`: adds files to a store.
 //!
-//! `input.rs` finds the files, `cut.rs` makes chunks of one, and `chunk_adder.rs` adds those that are not there yet. Here
-//! they are put together.
+//! `input.rs` finds the files, `earlier_files.rs` knows what they were when they were last put, `cut.rs` makes chunks of one
+//! that has changed, and `chunk_adder.rs` adds those that are not there yet. Here they are put together.
 
 mod chunk_adder;
 mod cut;
+mod earlier_files;
 mod input;
 
 use std::sync::Arc;
@@ -14,13 +15,15 @@ use anyhow::{Context, Result};
 use blake3::Hasher;
 use chrono::{DateTime, Utc};
 use cluster::Stores;
-use datasets::Extractors;
+use datasets::{DeflatePart, Extractors};
 
 use self::chunk_adder::{AddedChunks, ChunkAdder};
-use self::cut::{CutFile, LONG_FILE_BYTES, cut_file, cut_long_file};
+use self::cut::{CutFile, LONG_FILE_BYTES, LookedAt, cut_file, cut_long_file};
+use self::earlier_files::EarlierFiles;
 use self::input::{PutFile, find_files};
 use super::store::{
-    ChunkIndex, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest, SnapshotWriter, now,
+    ChunkIndex, ChunkRun, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest,
+    SnapshotWriter, now,
 };
 use crate::cli::terminal::{print, say};
 use crate::corpus::at_once::each;
@@ -48,9 +51,9 @@ pub(super) fn put(uri: &str, inputs: &[String], workers: usize) -> Result<u8> {
     if let Err(error) = ChunkIndex::remove_replaced(&store) {
         say(format_args!("warning: {error:#}"));
     }
-    let SnapshotCounts { files, bytes, new_chunk_bytes, stored_bytes, .. } = manifest.counts;
+    let SnapshotCounts { files, unchanged_files, bytes, new_chunk_bytes, stored_bytes, .. } = manifest.counts;
     print(format_args!(
-        "snapshot {}: {files} files, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",
+        "snapshot {}: {files} files, {unchanged_files} of them unchanged, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",
         manifest.name
     ))?;
     Ok(0)
@@ -65,17 +68,28 @@ fn add_snapshot(
     let extractors = Arc::new(Extractors::of_this_program()?);
     let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%S.%3fZ");
     let name = format!("{time}-{:012x}", ChunkStore::unique() >> 16);
-    let mut adder = ChunkAdder::new(store)?;
+    let (mut adder, mut earlier) = (ChunkAdder::new(store)?, EarlierFiles::open(store, inputs, UNDONE_BY)?);
     let mut snapshot = SnapshotWriter::new(store, &name)?;
     let mut counts = SnapshotCounts::default();
     let mut rest = files;
     while !rest.is_empty() {
         let (batch, behind) = rest.split_at(batch(rest, workers));
         rest = behind;
-        for (file, cut) in batch.iter().zip(each(workers, batch, |file| cut_file(file, &extractors))?) {
-            let file = match cut {
-                Some(cut) => add_file(&mut adder, file, cut, &mut counts)?,
-                None => add_long_file(&mut adder, file, &mut counts)?,
+        let batch: Vec<_> = batch.iter().map(|file| (file, earlier.find(&file.name))).collect();
+        let looked_at = each(workers, &batch, |(file, before)| {
+            cut_file(file, before.as_ref().map(|before| &before.hash), &extractors)
+        })?;
+        for ((file, before), mut looked_at) in batch.into_iter().zip(looked_at) {
+            if let (LookedAt::Unchanged, Some(before)) = (&looked_at, before) {
+                if let Some(chunks) = adder.reuse(&earlier.packs, &before.chunks) {
+                    snapshot.push(&unchanged(file, before, chunks, &mut counts))?;
+                    continue;
+                }
+                looked_at = cut_file(file, None, &extractors)?;
+            }
+            let file = match looked_at {
+                LookedAt::Cut(cut) => add_file(&mut adder, file, cut, &mut counts)?,
+                LookedAt::Unchanged | LookedAt::Long => add_long_file(&mut adder, file, &mut counts)?,
             };
             snapshot.push(&file)?;
         }
@@ -105,6 +119,25 @@ fn batch(files: &[PutFile], workers: usize) -> usize {
         bytes <= LONG_FILE_BYTES * workers as u64
     };
     files.iter().take(BATCH_FILES).take_while(fits).count().max(1)
+}
+
+/// Returns a file whose contents are what they were `before`. Its name, permissions and time are those that it has now.
+fn unchanged(
+    file: &PutFile,
+    before: SnapshotFile,
+    chunks: Vec<ChunkRun>,
+    counts: &mut SnapshotCounts,
+) -> SnapshotFile {
+    counts.files += 1;
+    counts.unchanged_files += 1;
+    counts.bytes += before.bytes;
+    counts.undone_files += u64::from(!before.parts.is_empty());
+    counts.chunk_bytes += match before.parts.is_empty() {
+        true => before.bytes,
+        false => before.parts.iter().map(DeflatePart::bytes).sum(),
+    };
+    let PutFile { name, mode, modified, .. } = file.clone();
+    SnapshotFile { name, mode, modified, chunks, ..before }
 }
 
 fn add_file(

@@ -64,6 +64,9 @@ impl SnapshotManifest {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(in crate::chunk) struct SnapshotCounts {
     pub files: u64,
+    /// Number of files that are what they were in the snapshot of the same inputs before.
+    #[serde(default)]
+    pub unchanged_files: u64,
     /// Number of bytes of the files.
     pub bytes: u64,
     /// Number of files whose deflate streams were undone.

@@ -1,0 +1,42 @@
+//! The files of an earlier put of the same inputs, most of which have not changed.
+
+use std::iter::Peekable;
+
+use anyhow::Result;
+
+use crate::chunk::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotReader};
+
+/// The files of the newest snapshot of the same inputs, in the order of their names; none if there is no such snapshot, or
+/// it is damaged or of another version of what undoes deflate.
+pub(super) struct EarlierFiles {
+    /// The packs that the files refer to, by their places in this list.
+    pub packs: Vec<PackNumber>,
+    files: Peekable<Box<dyn Iterator<Item = SnapshotFile>>>,
+}
+
+impl EarlierFiles {
+    /// Opens the list of files. The caller has a claim, so that chunks of a pack that is not frozen stay.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn open(store: &ChunkStore, inputs: &[String], undone_by: &str) -> Result<Self> {
+        // Whoever checks the store is told of what is damaged.
+        let snapshots = store.snapshots(drop)?;
+        let newest = snapshots
+            .into_iter()
+            .rfind(|snapshot| snapshot.inputs == inputs && snapshot.undone_by == undone_by);
+        let opened = newest.and_then(|newest| {
+            let mut reader = SnapshotReader::open(store, &newest).ok()?;
+            let files = std::iter::from_fn(move || reader.next().ok().flatten());
+            Some((newest.packs, Box::new(files) as Box<dyn Iterator<Item = SnapshotFile>>))
+        });
+        let (packs, files) = opened.unwrap_or_else(|| (Vec::new(), Box::new(std::iter::empty())));
+        Ok(EarlierFiles { packs, files: files.peekable() })
+    }
+
+    /// Returns the file of a name. Names are asked for in their order.
+    pub fn find(&mut self, name: &str) -> Option<SnapshotFile> {
+        while self.files.next_if(|file| file.name.as_str() < name).is_some() {}
+        self.files.next_if(|file| file.name == name)
+    }
+}
