@@ -199,3 +199,21 @@ fn files_that_have_not_changed_are_made_of_the_chunks_that_they_had() {
     }
     put("0");
 }
+
+/// Each folder of `kept` is a store that an earlier version has made, and has the name of the library that had undone its
+/// streams: of compressors of several kinds, with corrections of several kinds.
+#[test]
+fn stores_of_earlier_versions_come_back() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chunk/kept");
+    let mut stores = 0;
+    for store in fs::read_dir(kept).unwrap() {
+        let here = Folder::new();
+        copy_folder(&store.unwrap().path(), &here.path("store"));
+        // Each file is compared with the hash that was stored.
+        assert_eq!(restored(&here, "store", "latest").len(), 4);
+        here.run("chunk check store --read-data").ends(0);
+        assert_eq!(stats(&here, "store")["snapshots"][0]["undone_files"], 3);
+        stores += 1;
+    }
+    assert!(stores > 0);
+}
