@@ -1,7 +1,7 @@
 //! Packing of many small files as the records of a few large ones. The key or id of a record is the name of a
 //! file, its text the contents.
 
-use crate::formats::{parquet, sequence_file};
+use crate::formats::{jsonl, parquet, sequence_file};
 use crate::{Codec, Error, PartOutput};
 
 /// Format of a packed file.
@@ -11,6 +11,8 @@ pub enum Container {
     SequenceFile(Codec),
     /// Parquet with the columns `id` and `text`, compressed with zstd.
     Parquet,
+    /// JSON lines with the members `id` and `text`. They can only hold text, and `unpack` does not read them.
+    JsonLines,
 }
 
 /// Kind of the packed contents.
@@ -39,6 +41,7 @@ impl Container {
         match self {
             Container::SequenceFile(_) => ".seq",
             Container::Parquet => ".parquet",
+            Container::JsonLines => ".jsonl",
         }
     }
 
@@ -56,6 +59,7 @@ impl Container {
                 Box::new(sequence_file::SequencePacker::create(output, content, codec, seed)?)
             }
             Container::Parquet => Box::new(parquet::ParquetPacker::create(output, content)?),
+            Container::JsonLines => Box::new(jsonl::JsonPacker::new(output)),
         })
     }
 }

@@ -28,6 +28,7 @@ pub(super) enum ChunkTool {
         #[arg(value_name = "INPUT", required = true, value_parser = paths())]
         inputs: Vec<String>,
     },
+    Export(Box<super::export::Args>),
     /// Write the files of a snapshot as they were
     Restore(RestoreArgs),
     /// Print the snapshots of a store, or the files of one

@@ -1,16 +1,18 @@
 //! The job `chunk`: block-level deduplication.
 //!
 //! `store` keeps chunks of files and snapshots of them; `put` adds files, `restore.rs` writes them again, `list.rs` and
-//! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. `compare`
-//! measures block methods, and `clean` cuts out of a corpus what repeats. This room uses `cli`, `progress`, `corpus`, `output`
-//! and `dedup`.
+//! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. `export` makes a
+//! corpus of a store, `compare` measures block methods, and `clean` cuts out of a corpus what repeats. This room uses `cli`,
+//! `progress`, `corpus`, `output` and `dedup`.
 
 mod args;
 mod check;
 mod chunk_use;
 mod clean;
 mod compare;
+mod export;
 mod list;
+mod name_filter;
 mod prune;
 mod put;
 mod restore;
@@ -24,11 +26,12 @@ use crate::Common;
 
 pub use self::args::Args;
 
-/// Runs the job; returns 0, or 1 if damage was found, or a file could not be restored.
+/// Runs the job; returns 0, 1 if damage was found or a file could not be restored, or 3 if something was rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     match args.tool {
         ChunkTool::Clean(args) => clean::run(common, *args),
         ChunkTool::Compare(args) => compare::run(common, &args),
+        ChunkTool::Export(args) => export::run(common, *args),
         ChunkTool::Put { store, inputs } => put::put(&store, &inputs, common.workers()),
         ChunkTool::Restore(args) => restore::restore(&args),
         ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),

@@ -1,6 +1,5 @@
 //! `chunk restore`: writes the files of a snapshot as they were.
 
-use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -14,6 +13,7 @@ use datasets::Extractors;
 use tempfile::NamedTempFile;
 
 use super::args::RestoreArgs;
+use super::name_filter::NameFilter;
 use super::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
@@ -33,14 +33,12 @@ pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
     };
     let mut contents = ContentReader::new(&store, &Arc::new(Extractors::of_this_program()?));
     let mut files = SnapshotReader::open(&store, &manifest)?;
-    let (mut restored, mut failed, mut found) = (0u64, 0u64, BTreeSet::new());
+    let (mut restored, mut failed) = (0u64, 0u64);
+    let mut wanted = NameFilter::new(&args.names);
     while let Some(file) = files.next()? {
-        let mut named =
-            (0..).zip(&args.names).filter(|(_, name)| is_at_or_below(&file.name, name)).peekable();
-        if !args.names.is_empty() && named.peek().is_none() {
+        if !wanted.takes(&file.name) {
             continue;
         }
-        found.extend(named.map(|(at, _): (usize, _)| at));
         let result = match &folder {
             Some(folder) => restore_file(&mut contents, &manifest, &file, folder, args.overwrite),
             None => contents.write(&manifest, &file, &mut io::stdout().lock()),
@@ -53,9 +51,7 @@ pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
             }
         }
     }
-    if let Some((_, name)) = (0..).zip(&args.names).find(|(at, _)| !found.contains(at)) {
-        bail!(WrongUse(format!("snapshot {} has no file \"{name}\"", manifest.name)));
-    }
+    wanted.finish(std::slice::from_ref(&manifest))?;
     if folder.is_some() {
         say(format_args!("{restored} files restored from snapshot {}", manifest.name));
     }
@@ -68,11 +64,6 @@ fn local_folder(stores: &Stores, folder: &str) -> Result<PathBuf> {
         bail!(WrongUse(format!("\"{folder}\" is no folder of this machine")));
     }
     Ok(path_of_text(&path))
-}
-
-fn is_at_or_below(name: &str, above: &str) -> bool {
-    let above = above.trim_end_matches('/');
-    name.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Writes a file beside its place, and moves it there once its hash is right.

@@ -15,3 +15,4 @@ pub(crate) mod same_input;
 pub(crate) mod sample;
 pub(crate) mod splits;
 pub(crate) mod unopened_piece;
+pub(crate) mod whole_file;

@@ -7,7 +7,7 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 11] = [
+pub(crate) const FOLDERS: [&str; 12] = [
     "rejects",
     "labels",
     "statistics",
@@ -19,6 +19,7 @@ pub(crate) const FOLDERS: [&str; 11] = [
     "kept",
     "packed",
     "unpacked",
+    "exported",
 ];
 
 /// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a

@@ -18,12 +18,13 @@ pub(crate) enum Stage {
     Write,
     Pack,
     Unpack,
+    Export,
     Commit,
 }
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 12] = [
+    pub const ALL: [Stage; 13] = [
         Stage::Start,
         Stage::Census,
         Stage::Count,
@@ -35,13 +36,14 @@ impl Stage {
         Stage::Write,
         Stage::Pack,
         Stage::Unpack,
+        Stage::Export,
         Stage::Commit,
     ];
 
     /// Names of all stages, in the same order.
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "pack", "unpack",
-        "commit",
+        "export", "commit",
     ];
 
     /// Returns the name of the stage for people and machines.

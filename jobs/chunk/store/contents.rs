@@ -1,6 +1,6 @@
 //! Reads the files of snapshots.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -76,6 +76,15 @@ impl ContentReader {
         let undone = undone.with_context(|| format!("\"{}\" has other chunks than it should", file.name))?;
         let again = undone.recreate_confined(&self.extractors)?;
         again.map_err(|reason| anyhow::anyhow!("\"{}\" cannot be made again: {reason}", file.name))
+    }
+
+    /// Whether an error of [`ContentReader::write`] is damage of the store, and would come again.
+    pub fn is_damage(error: &anyhow::Error) -> bool {
+        match error.downcast_ref::<cluster::Error>() {
+            Some(cluster::Error::Damaged { .. } | cluster::Error::NotFound { .. }) => true,
+            Some(_) => false,
+            None => error.downcast_ref::<io::Error>().is_none(),
+        }
     }
 
     fn each_chunk(

@@ -216,6 +216,14 @@ impl SnapshotReader {
         Ok(SnapshotReader { run, cursor })
     }
 
+    /// Goes on with the file of this number, from 0.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn seek(&mut self, file: u64) -> Result<(), Error> {
+        self.cursor.seek(&[file])
+    }
+
     /// Returns the next file.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size}
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::corpus::unopened_piece::UnopenedPiece;
+use crate::corpus::whole_file::WholeFile;
 use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
 use crate::progress::{Stage, StageTimer};
@@ -178,7 +179,7 @@ impl Packing<'_> {
     ) -> Result<()> {
         let file = match ahead {
             Some(file) => file,
-            None => WholeFile::read(&*piece.blob, self.reading.max_record_bytes)?,
+            None => read_whole(&*piece.blob, self.reading.max_record_bytes)?,
         };
         if piece.blob.bytes() > self.reading.max_record_bytes as u64 {
             let reason = format!("the file is longer than {} bytes", self.reading.max_record_bytes);
@@ -221,7 +222,7 @@ fn read_ahead(
         let read = |unopened: &UnopenedPiece| {
             let piece = unopened.open()?;
             let small = piece.blob.bytes() <= SMALL_BYTES;
-            let file = small.then(|| WholeFile::read(&*piece.blob, SMALL_BYTES as usize)).transpose()?;
+            let file = small.then(|| read_whole(&*piece.blob, SMALL_BYTES as usize)).transpose()?;
             Ok::<_, cluster::Error>((piece, file))
         };
         let mut lanes = Vec::new();
@@ -246,43 +247,16 @@ fn seed(split: &Split) -> String {
     names.collect()
 }
 
-/// File in memory. It is read from the store only once, and its text is compared with its bytes.
-struct WholeFile {
-    path: String,
-    bytes: Vec<u8>,
-}
-
-impl WholeFile {
-    /// Reads a file; only its beginning if it is longer than `most` bytes.
-    fn read(blob: &dyn Blob, most: usize) -> Result<Self, cluster::Error> {
-        let bytes = blob.bytes();
-        let wanted = if bytes > most as u64 { Reject::HEAD_BYTES } else { bytes as usize };
-        let mut file = WholeFile { path: blob.path().to_owned(), bytes: vec![0; wanted] };
-        let read = blob.read_full_at(0, &mut file.bytes)?;
-        file.bytes.truncate(read);
-        Ok(file)
-    }
-}
-
-impl Blob for WholeFile {
-    fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
-        let rest = self.bytes.get(offset as usize..).unwrap_or_default();
-        let read = rest.len().min(buffer.len());
-        buffer[..read].copy_from_slice(&rest[..read]);
-        Ok(read)
-    }
-
-    fn read_ahead_bytes(&self) -> usize {
-        self.bytes.len().max(1)
-    }
+/// Reads a file; only its beginning if it is longer than `most` bytes.
+///
+/// It is read from the store only once, and its text is compared with its bytes.
+fn read_whole(blob: &dyn Blob, most: usize) -> Result<WholeFile, cluster::Error> {
+    let bytes = blob.bytes();
+    let wanted = if bytes > most as u64 { Reject::HEAD_BYTES } else { bytes as usize };
+    let mut file = WholeFile { path: blob.path().to_owned(), bytes: vec![0; wanted] };
+    let read = blob.read_full_at(0, &mut file.bytes)?;
+    file.bytes.truncate(read);
+    Ok(file)
 }
 
 #[cfg(test)]

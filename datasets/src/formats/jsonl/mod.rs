@@ -1,9 +1,13 @@
-//! This format reads JSON lines: one object a line, plain or compressed. It uses `text` and `parts`.
+//! This format reads JSON lines: one object a line, plain or compressed. It uses `text` and `parts`. `pack.rs` writes lines of
+//! whole files.
+
+mod pack;
 
 use std::ops::Range;
 
 use operators::DocBatch;
 
+pub(crate) use self::pack::JsonPacker;
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::cut_text::without;
 use crate::parts::removal_log;

@@ -1,0 +1,177 @@
+//! `chunk export`: writes the texts of files of a store as a corpus.
+//!
+//! `export_split.rs` divides the lists of files into splits, and `run.rs` writes a part for each, whose counts are in
+//! `summary.rs`. A part is written from the store without the files ever lying in a folder. Only `chunk` uses this room.
+
+mod export_split;
+mod run;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use cluster::{Stores, path_of_text};
+use datasets::{Codec, Container, Encoding, Extractors, Reading};
+use serde::Serialize;
+
+use self::run::ExportRun;
+use super::store::{ChunkStore, SnapshotManifest};
+use crate::Common;
+use crate::cli::configuration::{Configuration, optional_text, text};
+use crate::cli::exit::WrongUse;
+use crate::cli::values::{OnBadText, paths, record_size, size};
+
+/// Write the texts of files of a store as a corpus that dedup and nightly read
+///
+/// OUTPUT/exported gets a record for each file of a snapshot: its name as the id, and its text, which is that of the
+/// paragraphs of a Word document, of the pages of a PDF, and otherwise the whole file. Files without text are rejected. The
+/// hash of each file is checked before its text is taken.
+#[derive(clap::Args)]
+pub struct Args {
+    #[arg(value_name = "STORE", value_parser = paths())]
+    store: String,
+    /// Output folder
+    #[arg(value_name = "OUTPUT", value_parser = paths())]
+    output: String,
+    #[command(flatten)]
+    options: ExportOptions,
+    /// Stop with exit code 4 before anything is committed if more files than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// Options that decide what is exported.
+#[derive(Clone, clap::Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ExportOptions {
+    /// `latest`, or the beginning of the name of a snapshot
+    #[arg(long, value_name = "NAME", default_value = "latest", conflicts_with = "all")]
+    snapshot: String,
+    /// Export all snapshots, the oldest first; the name of a snapshot and a slash come before the name of each file
+    #[arg(long)]
+    all: bool,
+    /// Export only this file, or the files below this folder; may be given several times
+    #[arg(long = "name", value_name = "NAME", value_parser = paths())]
+    names: Vec<String>,
+    /// Format of the corpus
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+    to: ExportFormat,
+    /// Codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
+    #[arg(long, value_name = "CODEC")]
+    #[serde(with = "optional_text")]
+    codec: Option<Codec>,
+    /// Approximate number of bytes of files whose texts are in one part
+    ///
+    /// Each part is written by one worker, so more of them keep more workers busy. Which files it holds depends only on
+    /// the names and sizes of the files.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
+    #[serde(with = "text")]
+    part_size: u64,
+    /// Encoding of files of text: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    ///
+    /// By default the encoding is recognised, file by file.
+    #[arg(long, value_name = "NAME")]
+    #[serde(with = "optional_text")]
+    encoding: Option<Encoding>,
+    /// Treatment of a file with bytes that its encoding does not allow
+    #[arg(long, value_name = "HOW", default_value = "reject")]
+    on_bad_text: OnBadText,
+    /// Reject files that are longer than this, and documents whose text is
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    #[serde(with = "text")]
+    max_record_bytes: u64,
+}
+
+/// Format of an exported corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ExportFormat {
+    /// JSON lines with the members id and text.
+    Jsonl,
+    /// The columns id and text, zstd.
+    Parquet,
+    /// Keys and values of the class Text, block-compressed.
+    #[value(name = "sequencefile")]
+    SequenceFile,
+}
+
+/// Runs the job. Returns the exit code: 0, or 3 if files were rejected.
+///
+/// # Errors
+/// Those of the store and of the output; [`WrongUse`] when there is no such snapshot or file, or one of the two folders lies
+/// in the other.
+pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
+    let Args { store: uri, output, options, max_rejects, overwrite } = args;
+    let container = match (options.to, options.codec) {
+        (ExportFormat::SequenceFile, codec) => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
+        (_, Some(_)) => bail!(WrongUse("--codec is for SequenceFiles".to_owned())),
+        (ExportFormat::Parquet, None) => Container::Parquet,
+        (ExportFormat::Jsonl, None) => Container::JsonLines,
+    };
+    let stores = Stores::new();
+    let store = ChunkStore::open(&stores, &uri)?;
+    refuse_nested(&stores, &uri, &output)?;
+    let snapshots =
+        if options.all { all_snapshots(&store)? } else { vec![store.snapshot(&options.snapshot)?] };
+    let reading = Reading {
+        encoding: options.encoding,
+        bad_text: options.on_bad_text.into(),
+        max_record_bytes: options.max_record_bytes as usize,
+        extractors: Arc::new(Extractors::of_this_program()?),
+        ..Reading::default()
+    };
+    let configuration = Configuration::here(&options, common.workers(), std::slice::from_ref(&uri))?;
+    let configuration = serde_json::to_value(configuration)?;
+    let run = ExportRun::new(
+        common,
+        &store,
+        &snapshots,
+        (&options, container),
+        &reading,
+        max_rejects,
+        configuration,
+    )?;
+    run.run(&stores, &output, overwrite)
+}
+
+fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
+    let mut damage = None;
+    let snapshots = store.snapshots(|found| damage = Some(found))?;
+    match damage {
+        Some(damage) => bail!("{damage}; the other snapshots can be exported by their names"),
+        None if snapshots.is_empty() => bail!(WrongUse(format!("\"{}\" has no snapshot", store.uri))),
+        None => Ok(snapshots),
+    }
+}
+
+/// Returns an error if the output lies in the store, or the store in the output.
+fn refuse_nested(stores: &Stores, store: &str, output: &str) -> Result<()> {
+    let ((of_store, store_path), (of_output, output_path)) = (stores.locate(store)?, stores.locate(output)?);
+    let real = |path: &str| match of_store.prefix() {
+        "" => real_path(&path_of_text(path)),
+        _ => PathBuf::from(path),
+    };
+    let (store_path, output_path) = (real(&store_path), real(&output_path));
+    if of_store.prefix() != of_output.prefix() {
+        return Ok(());
+    }
+    if output_path.starts_with(&store_path) {
+        bail!(WrongUse(format!("the output \"{output}\" lies in the store \"{store}\"")));
+    }
+    if store_path.starts_with(&output_path) {
+        bail!(WrongUse(format!("the store \"{store}\" lies in the output \"{output}\"")));
+    }
+    Ok(())
+}
+
+/// Returns a path with all links followed, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Err(_), Some(above), Some(name)) => real_path(above).join(name),
+        (real, ..) => real.unwrap_or_else(|_| path.to_owned()),
+    }
+}

@@ -1,0 +1,230 @@
+//! The job: writes a part for each split, and commits them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use cluster::{Group, Stores};
+use datasets::{Container, Content, FORMATS, Format, Piece, Reading};
+use operators::{DocBatch, Reject};
+use serde_json::Value;
+
+use super::ExportOptions;
+use super::export_split::{ExportSplit, splits};
+use super::summary::{ExportCounters, ExportSummary};
+use crate::Common;
+use crate::chunk::name_filter::NameFilter;
+use crate::chunk::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
+use crate::cli::terminal::say;
+use crate::corpus::plan::{Plan, Split};
+use crate::corpus::splits::{each_split, end};
+use crate::corpus::whole_file::WholeFile;
+use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use crate::output::{FileList, OutputFolder};
+use crate::progress::usage::ResourceUsage;
+use crate::progress::{Progress, Stage, StageTable, StageTimer, Watched, seconds, watch};
+
+/// Everything that the steps of an export share.
+pub(super) struct ExportRun<'a> {
+    common: &'a Common,
+    start: Instant,
+    store: &'a ChunkStore,
+    snapshots: &'a [SnapshotManifest],
+    splits: Vec<ExportSplit>,
+    /// The splits as the output sees them. They have no pieces, since no file of theirs lies in a store of files.
+    plan: Plan,
+    options: &'a ExportOptions,
+    container: Container,
+    reading: &'a Reading,
+    max_rejects: Option<u64>,
+    progress: Progress,
+    configuration: Value,
+}
+
+impl<'a> ExportRun<'a> {
+    /// Plans an export.
+    ///
+    /// # Errors
+    /// Those of [`splits`].
+    pub fn new(
+        common: &'a Common,
+        store: &'a ChunkStore,
+        snapshots: &'a [SnapshotManifest],
+        (options, container): (&'a ExportOptions, Container),
+        reading: &'a Reading,
+        max_rejects: Option<u64>,
+        configuration: Value,
+    ) -> Result<Self> {
+        let splits = splits(store, snapshots, &options.names, options.part_size)?;
+        let empty = |_: &ExportSplit| {
+            Ok(Split {
+                format: whole_format("", b"")?,
+                pieces: Vec::new(),
+                is_reference: false,
+                sample: None,
+            })
+        };
+        let plan = Plan { splits: splits.iter().map(empty).collect::<Result<_>>()?, ..Plan::nothing() };
+        let (start, progress) = (Instant::now(), Progress::default());
+        Ok(ExportRun {
+            common,
+            start,
+            store,
+            snapshots,
+            splits,
+            plan,
+            options,
+            container,
+            reading,
+            max_rejects,
+            progress,
+            configuration,
+        })
+    }
+
+    /// Writes and commits the output. Returns the exit code: 0, or 3 if files were rejected.
+    ///
+    /// Memory: for each worker frames of 48 MiB, the longest file twice, and 96 MiB more if its streams were undone.
+    ///
+    /// # Errors
+    /// Those of the store and of the output. Then nothing of the output is visible.
+    pub fn run(&self, stores: &Stores, output: &str, overwrite: bool) -> Result<u8> {
+        let options = &self.common.progress;
+        let watched = Watched {
+            input_files: self.splits.iter().map(|split| split.files).sum(),
+            input_bytes: self.splits.iter().map(|split| split.bytes).sum(),
+            ..self.plan.watched(options, Stage::Export.name(), output, &self.configuration, 0)?
+        };
+        let summary = watch(options, &watched, &self.progress, || {
+            OutputFolder::alone(stores, output, overwrite, &self.plan, |folder| self.work(folder))
+        })?;
+        if !options.quiet {
+            say(&summary);
+            say(StageTable(&self.progress.totals()));
+        }
+        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+    }
+
+    fn work(&self, folder: &OutputFolder) -> Result<ExportSummary> {
+        let limit = RejectLimit::new(self.max_rejects, &self.plan, self.reading);
+        let outputs = folder.map_outputs();
+        let (group, stage) = (Group::alone(self.common.workers()), (&self.progress, Stage::Export));
+        let exported = each_split(&self.plan, &group, stage, |at, number, _| {
+            let mut rejects = SplitRejectsWriter::new(&outputs, number);
+            let counters = self.split(folder, at, number, &mut rejects)?;
+            let rejects = rejects.finish()?;
+            limit.count(&rejects)?;
+            Ok((counters, rejects))
+        })?;
+        let mut counters = ExportCounters {
+            snapshots: self.snapshots.len() as u64,
+            splits: self.splits.len() as u64,
+            ..ExportCounters::default()
+        };
+        let mut rejects = Rejects::default();
+        for (of_split, rejected) in exported {
+            counters.add(of_split);
+            rejects.join(rejected);
+        }
+        counters.rejected = rejects.count();
+        rejects.write(folder, 0, &outputs, &self.plan, self.reading)?;
+        let summary = ExportSummary {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration: self.configuration.clone(),
+            snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
+            counters,
+            process: ResourceUsage::measure(),
+            seconds: BTreeMap::from([("whole", seconds(self.start.elapsed()))]),
+            stages: self.progress.rows(),
+        };
+        self.progress.worker(0).enter(Stage::Commit);
+        folder.commit(&summary, FileList::default(), "")?;
+        Ok(summary)
+    }
+
+    /// Writes the part of one split, even where all of its files are rejected.
+    fn split(
+        &self,
+        folder: &OutputFolder,
+        at: &StageTimer,
+        number: u32,
+        rejects: &mut SplitRejectsWriter,
+    ) -> Result<ExportCounters> {
+        let split = self.splits[number as usize];
+        let mut counters = ExportCounters::default();
+        let name = format!("exported/part-{number:05}{}", self.container.extension());
+        let seed = self.snapshots.get(split.snapshot).map_or("", |snapshot| snapshot.name.as_str());
+        let mut writer =
+            self.container.create(folder.file(&name)?, Content::Text, &format!("{seed} {}", split.first))?;
+        if split.files > 0 {
+            let manifest = &self.snapshots[split.snapshot];
+            let mut files = SnapshotReader::open(self.store, manifest)?;
+            files.seek(split.first)?;
+            let mut contents = ContentReader::new(self.store, &self.reading.extractors);
+            let (mut wanted, mut next) = (NameFilter::new(&self.options.names), 0);
+            for _ in split.first..split.end {
+                let file = files.next()?.context("the list of files of a snapshot ends too early")?;
+                if !wanted.takes(&file.name) {
+                    continue;
+                }
+                let mut batch = DocBatch::new(number, next);
+                self.file(&mut contents, manifest, &file, &mut batch)?;
+                next = batch.next_record();
+                for doc in batch.docs() {
+                    writer.append(doc.id, doc.text.as_bytes())?;
+                    counters.files += 1;
+                }
+                counters.input_files += 1;
+                counters.input_bytes += file.bytes;
+                counters.bytes += batch.text_bytes() as u64;
+                counters.replaced += batch.replaced();
+                at.read(1, batch.text_bytes() as u64);
+                at.done(file.bytes);
+                rejects.take(&mut batch)?;
+            }
+        }
+        writer.finish()?;
+        Ok(counters)
+    }
+
+    /// Adds the text of a file to `batch`, or rejects the file.
+    fn file(
+        &self,
+        contents: &mut ContentReader,
+        manifest: &SnapshotManifest,
+        file: &SnapshotFile,
+        batch: &mut DocBatch,
+    ) -> Result<()> {
+        let id =
+            if self.options.all { format!("{}/{}", manifest.name, file.name) } else { file.name.clone() };
+        let most = self.reading.max_record_bytes;
+        if file.bytes > most as u64 {
+            batch.reject(&id, 0, format!("the file is longer than {most} bytes"), b"");
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        // The hash of all bytes is right, or there is an error.
+        match contents.write(manifest, file, &mut bytes) {
+            Err(error) if ContentReader::is_damage(&error) => {
+                batch.reject(&id, 0, format!("it cannot be restored: {error:#}"), b"");
+                return Ok(());
+            }
+            written => written?,
+        }
+        let format = whole_format(&file.name, &bytes[..bytes.len().min(Reject::HEAD_BYTES)])?;
+        let piece = Piece::whole(Arc::new(WholeFile { path: id.clone(), bytes }), id);
+        let mut reader = format.open(&piece, self.reading)?;
+        if let Err(error) = reader.fill(batch) {
+            end(error, Some(batch))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the format of files of one document each that recognises a file; the last of them, plain text, if none does.
+fn whole_format(name: &str, head: &[u8]) -> Result<&'static dyn Format> {
+    let mut whole = FORMATS.iter().copied().filter(|format| format.file_is_record());
+    let last = whole.clone().last().context("no format has one document a file")?;
+    Ok(whole.find(|format| format.recognises(name, head)).unwrap_or(last))
+}
