@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::stats::StatsBy;
 use crate::cli::values::paths;
 
 /// Deduplicate below the level of documents
@@ -46,7 +47,14 @@ pub(super) enum ChunkTool {
     Stats {
         #[arg(value_name = "STORE", value_parser = paths())]
         store: String,
-        /// Print JSON
+        /// Print a row for each of these instead
+        ///
+        /// New chunks are those that it was the first to bring, in the order of the snapshots and of the names in each. Own
+        /// chunks are those that nothing else wants: they would go if no snapshot had it. Behind each are the bytes that
+        /// the chunks take in packs.
+        #[arg(long, value_name = "WHAT")]
+        by: Option<StatsBy>,
+        /// Print JSON; with --by, a line of it for each row
         #[arg(long)]
         json: bool,
     },

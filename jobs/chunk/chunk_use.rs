@@ -16,12 +16,17 @@ pub(super) enum ChunkUse {
     Several,
 }
 
-/// The use of the chunks of each pack, in the order of their numbers. The list of a pack ends with its last chunk that is
-/// used.
+/// What is known of the chunks of each pack, in the order of their numbers: their uses, or whatever else is gathered of those
+/// who refer to them. The list of a pack ends with its last chunk that is used.
 ///
-/// Memory: 8 bytes for each chunk of the store.
-#[derive(Default)]
-pub(super) struct ChunkUses(pub BTreeMap<PackNumber, Vec<ChunkUse>>);
+/// Memory: a value for each chunk of the store, which is 8 bytes for a [`ChunkUse`].
+pub(super) struct ChunkUses<U = ChunkUse>(pub BTreeMap<PackNumber, Vec<U>>);
+
+impl<U> Default for ChunkUses<U> {
+    fn default() -> Self {
+        ChunkUses(BTreeMap::new())
+    }
+}
 
 impl ChunkUses {
     /// Reads all snapshots.
@@ -33,13 +38,22 @@ impl ChunkUses {
         for (at, manifest) in (0..).zip(snapshots) {
             let mut files = SnapshotReader::open(store, manifest)?;
             while let Some(file) = files.next()? {
-                uses.add(at, manifest, &file);
+                uses.add(manifest, &file, |chunk| {
+                    *chunk = match *chunk {
+                        ChunkUse::None => ChunkUse::One(at),
+                        ChunkUse::One(other) if other == at => *chunk,
+                        _ => ChunkUse::Several,
+                    };
+                });
             }
         }
         Ok(uses)
     }
+}
 
-    fn add(&mut self, snapshot: u32, manifest: &SnapshotManifest, file: &SnapshotFile) {
+impl<U: Copy + Default> ChunkUses<U> {
+    /// Calls `change` with each chunk that a file refers to, as often as it does.
+    pub fn add(&mut self, manifest: &SnapshotManifest, file: &SnapshotFile, mut change: impl FnMut(&mut U)) {
         for run in &file.chunks {
             let Some(pack) = manifest.packs.get(run.pack as usize) else { continue };
             let chunks = self.0.entry(*pack).or_default();
@@ -49,20 +63,14 @@ impl ChunkUses {
                 continue;
             }
             if chunks.len() < end {
-                chunks.resize(end, ChunkUse::None);
+                chunks.resize(end, U::default());
             }
-            for chunk in &mut chunks[first..end] {
-                *chunk = match *chunk {
-                    ChunkUse::None => ChunkUse::One(snapshot),
-                    ChunkUse::One(other) if other == snapshot => *chunk,
-                    _ => ChunkUse::Several,
-                };
-            }
+            chunks[first..end].iter_mut().for_each(&mut change);
         }
     }
 
-    /// Returns the use of a chunk.
-    pub fn of_chunk(&self, pack: PackNumber, number: usize) -> ChunkUse {
+    /// Returns what is known of a chunk.
+    pub fn of_chunk(&self, pack: PackNumber, number: usize) -> U {
         self.0.get(&pack).and_then(|chunks| chunks.get(number)).copied().unwrap_or_default()
     }
 }

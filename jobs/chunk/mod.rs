@@ -1,7 +1,7 @@
 //! The job `chunk`: block-level deduplication.
 //!
 //! `store` keeps chunks of files and snapshots of them; `put` adds files, `restore.rs` writes them again, `list.rs` and
-//! `stats.rs` say what is there, `check.rs` finds damage, and `prune.rs` removes. `export` makes a
+//! `stats` say what is there, `check.rs` finds damage, and `prune.rs` removes. `export` makes a
 //! corpus of a store, `compare` measures block methods, and `clean` cuts out of a corpus what repeats. This room uses `cli`,
 //! `progress`, `corpus`, `output` and `dedup`.
 
@@ -35,7 +35,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ChunkTool::Put { store, inputs } => put::put(&store, &inputs, common.workers()),
         ChunkTool::Restore(args) => restore::restore(&args),
         ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),
-        ChunkTool::Stats { store, json } => stats::print_stats(&store, json),
+        ChunkTool::Stats { store, by, json } => stats::print_stats(&store, by, json),
         ChunkTool::Check(args) => check::check(&args),
         ChunkTool::Forget(args) => prune::forget(&args),
         ChunkTool::Prune(args) => prune::prune(&args),

@@ -2,5 +2,7 @@
 
 mod clean;
 mod compare;
+mod export;
+mod stats;
 mod store;
 mod store_faults;

@@ -20,7 +20,8 @@ use crate::support::{Folder, Random, Tree, copy_folder, test_data};
 pub(super) fn docx(paragraphs: &[String]) -> Vec<u8> {
     let body: String =
         paragraphs.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
-    let document = format!("<w:document><w:body>{body}</w:body></w:document>");
+    let space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
+    let document = format!("<w:document xmlns:w=\"{space}\"><w:body>{body}</w:body></w:document>");
     let styles = (0..200).map(|style| format!("<w:style w:id=\"{style}\"/>")).collect::<String>();
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, part) in [("word/styles.xml", styles), ("word/document.xml", document)] {
@@ -43,6 +44,13 @@ fn paragraphs(random: &mut Random, count: usize) -> Vec<String> {
 /// Returns the snapshots and what else `chunk stats --json` says.
 pub(super) fn stats(here: &Folder, store: &str) -> Value {
     serde_json::from_str(&here.run(&format!("chunk stats {store} --json")).ends(0).stdout).unwrap()
+}
+
+/// Returns the names of the snapshots, the oldest first.
+pub(super) fn snapshots(here: &Folder) -> Vec<String> {
+    let stats = stats(here, "store");
+    let names = stats["snapshots"].as_array().unwrap().iter();
+    names.map(|snapshot| snapshot["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Restores a snapshot into a folder of its own, and returns its files.

@@ -3,15 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::store::{docx, restored, stats};
+use super::store::{docx, restored, snapshots, stats};
 use crate::support::{Folder, Random, Tree, run, signal, status, wait_until};
-
-/// Returns the names of the snapshots, the oldest first.
-fn snapshots(here: &Folder) -> Vec<String> {
-    let stats = stats(here, "store");
-    let names = stats["snapshots"].as_array().unwrap().iter();
-    names.map(|snapshot| snapshot["name"].as_str().unwrap().to_owned()).collect()
-}
 
 /// Changes the folder `in`: adds, changes or removes a file.
 fn change(here: &Folder, random: &mut Random) {

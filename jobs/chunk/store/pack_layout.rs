@@ -94,6 +94,24 @@ impl PackDirectory {
         self.chunks.get(from..to).unwrap_or_default()
     }
 
+    /// Calls `each` with every chunk that was not removed: its number, its bytes, and its share of the bytes that its frame
+    /// takes in the file. The shares of the chunks of a frame are these bytes together.
+    pub fn each_stored(&self, mut each: impl FnMut(usize, u64, u64)) {
+        for (at, frame) in self.frames.iter().enumerate() {
+            let chunks = self.chunks_of(at);
+            let sum: u64 = chunks.iter().map(|chunk| u64::from(chunk.bytes)).sum();
+            let stored = |bytes: u64| u64::from(frame.bytes) * bytes / sum.max(1);
+            let mut before = 0;
+            for (number, chunk) in
+                (frame.first_chunk as usize..).zip(chunks).filter(|(_, chunk)| chunk.bytes > 0)
+            {
+                let bytes = u64::from(chunk.bytes);
+                each(number, bytes, stored(before + bytes) - stored(before));
+                before += bytes;
+            }
+        }
+    }
+
     /// Whether a pack can have this directory, which lies at `end`.
     pub(super) fn is_possible(&self, end: u64) -> bool {
         let mut offset = MAGIC.len() as u64;

@@ -1,4 +1,11 @@
 //! `chunk stats`: what a store holds, in numbers.
+//!
+//! Here is the overview of a store. `by_entry.rs` makes the tables of `--by` with `entry_tree.rs`, and `kind.rs` says what
+//! kind of file a name is. Only `chunk` uses this room.
+
+mod by_entry;
+mod entry_tree;
+mod kind;
 
 use std::collections::BTreeMap;
 
@@ -6,12 +13,12 @@ use anyhow::Result;
 use cluster::Stores;
 use serde::Serialize;
 
+use self::kind::kind_of;
 use super::chunk_use::{ChunkUse, ChunkUses};
-use super::store::{ChunkStore, SnapshotCounts, SnapshotReader};
+use super::store::{ChunkStore, SnapshotCounts, SnapshotManifest, SnapshotReader};
 use crate::cli::terminal::{print, say};
 
-/// Longest extension that is a kind of file.
-const MOST_EXTENSION_CHARS: usize = 8;
+pub(super) use self::by_entry::StatsBy;
 
 #[derive(Serialize)]
 struct StoreStats {
@@ -43,13 +50,18 @@ struct KindStats {
     bytes: u64,
 }
 
-/// Prints what a store holds. Returns 0.
+/// Prints what a store holds, or a row for each snapshot, folder, file or kind of file. Returns 0.
 ///
 /// # Errors
 /// Those of the store, and damage.
-pub(super) fn print_stats(uri: &str, json: bool) -> Result<u8> {
+pub(super) fn print_stats(uri: &str, by: Option<StatsBy>, json: bool) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), uri)?;
-    let stats = stats_of(&store)?;
+    let snapshots = store.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+    if let Some(by) = by {
+        by_entry::print_rows(&store, &snapshots, by, json)?;
+        return Ok(0);
+    }
+    let stats = stats_of(&store, snapshots)?;
     if json {
         print(format_args!("{}\n", serde_json::to_string_pretty(&stats)?))?;
         return Ok(0);
@@ -75,8 +87,7 @@ pub(super) fn print_stats(uri: &str, json: bool) -> Result<u8> {
     Ok(0)
 }
 
-fn stats_of(store: &ChunkStore) -> Result<StoreStats> {
-    let snapshots = store.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+fn stats_of(store: &ChunkStore, snapshots: Vec<SnapshotManifest>) -> Result<StoreStats> {
     let uses = ChunkUses::of(store, &snapshots)?;
     let mut stats = StoreStats {
         kinds: kinds(store, &snapshots)?,
@@ -120,20 +131,12 @@ fn stats_of(store: &ChunkStore) -> Result<StoreStats> {
 }
 
 /// Counts the files of all snapshots by their extensions.
-fn kinds(
-    store: &ChunkStore,
-    snapshots: &[super::store::SnapshotManifest],
-) -> Result<BTreeMap<String, KindStats>> {
+fn kinds(store: &ChunkStore, snapshots: &[SnapshotManifest]) -> Result<BTreeMap<String, KindStats>> {
     let mut kinds = BTreeMap::<String, KindStats>::new();
     for manifest in snapshots {
         let mut files = SnapshotReader::open(store, manifest)?;
         while let Some(file) = files.next()? {
-            let last = file.name.rsplit('/').next().unwrap_or_default();
-            let extension = last.rsplit_once('.').map_or("", |(_, extension)| extension);
-            let is_kind = extension.len() <= MOST_EXTENSION_CHARS
-                && extension.chars().all(|c| c.is_ascii_alphanumeric());
-            let kind = if is_kind && !extension.is_empty() { extension } else { "other" };
-            let kind = kinds.entry(kind.to_lowercase()).or_default();
+            let kind = kinds.entry(kind_of(&file.name)).or_default();
             kind.files += 1;
             kind.bytes += file.bytes;
         }
