@@ -95,6 +95,11 @@ pub(super) struct CheckArgs {
     /// Read every byte, not only what says where the bytes are
     #[arg(long)]
     pub read_data: bool,
+    /// Read every byte, make every file of its chunks, and compare its hash with that of the file that was put
+    ///
+    /// It takes as long as to restore all snapshots, but a file that several of them share is made once.
+    #[arg(long)]
+    pub read_files: bool,
 }
 
 /// Options of `chunk forget`.

@@ -10,7 +10,11 @@ use super::args::CheckArgs;
 use super::store::{
     ChunkIndex, ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader, frozen,
 };
+use super::trial_restore::TrialRestore;
 use crate::cli::terminal::print;
+
+/// Number of files that are looked at together.
+const BATCH_FILES: usize = 1 << 10;
 
 /// Chunks of a pack that can be read, and those that cannot.
 struct CheckedPack {
@@ -29,14 +33,15 @@ impl Damages {
     }
 }
 
-/// Reads the directories of all packs, and all snapshots; with `--read-data` every byte. Prints a line for each damage, and
-/// for each file of a snapshot that cannot be restored because of it. Returns 0 if there is none, and otherwise 1.
+/// Reads the directories of all packs, and all snapshots; with `--read-data` every byte; with `--read-files` it also makes
+/// every file. Prints a line for each damage, for each file of a snapshot that cannot be restored because of it, and for each
+/// snapshot with such files. Returns 0 if there is none, and otherwise 1.
 ///
-/// Memory: 4 bytes for each chunk.
+/// Memory: 4 bytes for each chunk; with `--read-files` that of a [`TrialRestore`].
 ///
 /// # Errors
 /// Those of the store other than damage.
-pub(super) fn check(args: &CheckArgs) -> Result<u8> {
+pub(super) fn check(args: &CheckArgs, workers: usize) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), &args.store)?;
     let mut damages = Damages(0);
     // A put that ends meanwhile has packs that are listed, and no snapshot that is.
@@ -51,7 +56,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<u8> {
             Ok(pack) => {
                 bytes += pack.bytes();
                 let mut damaged = Vec::new();
-                if args.read_data {
+                if args.read_data || args.read_files {
                     pack.each_damage(|chunks, reason| {
                         damaged.push(chunks);
                         damages.tell(&reason.to_string())
@@ -74,8 +79,10 @@ pub(super) fn check(args: &CheckArgs) -> Result<u8> {
         damages.tell(&format!("{error:#}"))?;
     }
     let mut files = 0;
+    let mut trial = args.read_files.then(|| TrialRestore::new(&store, workers)).transpose()?;
     for manifest in &snapshots {
-        if let Err(error) = check_snapshot(&store, manifest, &packs, &mut files, &mut damages) {
+        if let Err(error) = check_snapshot(&store, manifest, &packs, trial.as_mut(), &mut files, &mut damages)
+        {
             damages.tell(&format!("snapshot {}: {error:#}", manifest.name))?;
         }
     }
@@ -85,7 +92,11 @@ pub(super) fn check(args: &CheckArgs) -> Result<u8> {
         )?;
     }
     if damages.0 == 0 {
-        let read = if args.read_data { ", all read" } else { "" };
+        let read = match (args.read_files, args.read_data) {
+            (true, _) => ", all read, and all files made",
+            (false, true) => ", all read",
+            (false, false) => "",
+        };
         print(format_args!(
             "{}: {} snapshots, {files} files, {} packs, {bytes} bytes{read}: as they were written\n",
             args.store,
@@ -96,23 +107,45 @@ pub(super) fn check(args: &CheckArgs) -> Result<u8> {
     Ok(u8::from(damages.0 > 0))
 }
 
+/// Checks the files of a snapshot, and adds their number to `files`.
 fn check_snapshot(
     store: &ChunkStore,
     manifest: &SnapshotManifest,
     packs: &BTreeMap<PackNumber, CheckedPack>,
+    mut trial: Option<&mut TrialRestore>,
     files: &mut u64,
     damages: &mut Damages,
 ) -> Result<()> {
     let mut reader = SnapshotReader::open(store, manifest)?;
     reader.check()?;
-    while let Some(file) = reader.next()? {
-        *files += 1;
-        if let Err(reason) = check_file(manifest, &file, packs) {
-            damages.tell(&format!(
-                "snapshot {}: \"{}\" cannot be restored: {reason}",
-                manifest.name, file.name
-            ))?;
+    let (mut all, mut lost, mut ended) = (0u64, 0u64, false);
+    while !ended {
+        let mut batch = Vec::new();
+        let mut tell = |file: &SnapshotFile, reason: String| {
+            lost += 1;
+            damages
+                .tell(&format!("snapshot {}: \"{}\" cannot be restored: {reason}", manifest.name, file.name))
+        };
+        while !ended && batch.len() < BATCH_FILES {
+            let Some(file) = reader.next()? else {
+                ended = true;
+                break;
+            };
+            all += 1;
+            match check_file(manifest, &file, packs) {
+                Ok(()) if trial.is_some() => batch.push(file),
+                Ok(()) => {}
+                Err(reason) => tell(&file, reason)?,
+            }
         }
+        if let Some(trial) = &mut trial {
+            trial.check(manifest, &batch, tell)?;
+        }
+    }
+    *files += all;
+    if lost > 0 {
+        let left = all - lost;
+        print(format_args!("snapshot {}: {left} of {all} files can be restored\n", manifest.name))?;
     }
     Ok(())
 }
@@ -144,4 +177,61 @@ fn check_file(
         .map(|part| u64::from(part.raw) + u64::from(part.plain) + u64::from(part.corrections));
     let expected = if file.parts.is_empty() { file.bytes } else { of_parts.sum() };
     if bytes == expected { Ok(()) } else { Err("its chunks have other lengths than it should".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::store::{ChunkId, ChunkPackWriter, ChunkRun, SnapshotCounts, SnapshotWriter};
+
+    /// Makes a store with a snapshot of some files of one chunk each, whose hashes are those of `hashed`. Returns its folder.
+    fn store_of(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ChunkStore::open_or_create(&Stores::new(), folder.path().to_str().unwrap()).unwrap();
+        let pack = PackNumber(7);
+        let mut writer = ChunkPackWriter::new(&store.store, &store.pack_path(pack), pack, 1).unwrap();
+        let mut snapshot = SnapshotWriter::new(&store, "one").unwrap();
+        for (first, (bytes, hashed)) in (0..).zip(files) {
+            writer.push(ChunkId::of(bytes.as_bytes()), bytes.as_bytes()).unwrap();
+            let file = SnapshotFile {
+                name: format!("file-{first}"),
+                bytes: bytes.len() as u64,
+                hash: *blake3::hash(hashed.as_bytes()).as_bytes(),
+                mode: None,
+                modified: None,
+                parts: Vec::new(),
+                chunks: vec![ChunkRun { pack: 0, first, count: 1 }],
+            };
+            snapshot.push(&file).unwrap();
+        }
+        writer.finish().unwrap();
+        let manifest = |files| {
+            Ok(SnapshotManifest {
+                name: "one".to_owned(),
+                time: 1,
+                host: String::new(),
+                inputs: Vec::new(),
+                counts: SnapshotCounts::default(),
+                packs: vec![pack],
+                files,
+                made_by: String::new(),
+                undone_by: String::new(),
+            })
+        };
+        snapshot.finish(&store, manifest).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_file_of_whole_chunks_that_is_another_one_is_found_by_making_it() {
+        let check = |files: &[(&str, &str)], read_files| {
+            let folder = store_of(files);
+            let store = folder.path().to_str().unwrap().to_owned();
+            check(&CheckArgs { store, read_data: true, read_files }, 2).unwrap()
+        };
+        let wrong = [("first", "first"), ("second", "other")];
+        assert_eq!(check(&wrong, false), 0);
+        assert_eq!(check(&wrong, true), 1);
+        assert_eq!(check(&[("first", "first"), ("second", "second")], true), 0);
+    }
 }

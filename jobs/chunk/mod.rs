@@ -18,6 +18,7 @@ mod put;
 mod restore;
 mod stats;
 mod store;
+mod trial_restore;
 
 use anyhow::Result;
 
@@ -36,7 +37,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ChunkTool::Restore(args) => restore::restore(&args),
         ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),
         ChunkTool::Stats { store, by, json } => stats::print_stats(&store, by, json),
-        ChunkTool::Check(args) => check::check(&args),
+        ChunkTool::Check(args) => check::check(&args, common.workers()),
         ChunkTool::Forget(args) => prune::forget(&args),
         ChunkTool::Prune(args) => prune::prune(&args),
     }

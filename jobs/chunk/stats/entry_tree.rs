@@ -86,7 +86,7 @@ impl EntryTree {
     pub fn number(&mut self, parent: u32, name: &str) -> u32 {
         let mut hash = [0; 16];
         hash.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
-        let (entries, depth) = (&mut self.entries, self.entries[parent as usize].depth + 1);
+        let (depth, entries) = (self.entries[parent as usize].depth + 1, &mut self.entries);
         *self.numbers.entry(hash).or_insert_with(|| {
             entries.push(TreeEntry { parent, depth, row: EntryRow::default() });
             entries.len() as u32 - 1
