@@ -84,7 +84,8 @@ fn restore_file(
     if !overwrite && path.symlink_metadata().is_ok() {
         bail!("{} is there already; --overwrite replaces it", path.display());
     }
-    let mut temporary = NamedTempFile::new_in(above)?;
+    let in_folder = || format!("could not write a file in {}", above.display());
+    let mut temporary = NamedTempFile::new_in(above).with_context(in_folder)?;
     let mut buffered = io::BufWriter::with_capacity(1 << 17, temporary.as_file_mut());
     contents.write(manifest, file, &mut buffered)?;
     buffered.flush()?;
@@ -98,9 +99,7 @@ fn restore_file(
         let time = if time < 0 { UNIX_EPOCH - since } else { UNIX_EPOCH + since };
         temporary.as_file().set_modified(time)?;
     }
-    match overwrite {
-        true => temporary.persist(&path)?,
-        false => temporary.persist_noclobber(&path)?,
-    };
+    let moved = if overwrite { temporary.persist(&path) } else { temporary.persist_noclobber(&path) };
+    moved.with_context(|| format!("could not write {}", path.display()))?;
     Ok(())
 }

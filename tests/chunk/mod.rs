@@ -6,3 +6,4 @@ mod export;
 mod stats;
 mod store;
 mod store_faults;
+mod unread;

@@ -1,10 +1,10 @@
 //! Cuts files into chunks.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use anyhow::{Context, Result};
-use cluster::BlobReader;
+use cluster::{BlobReader, Error};
 use datasets::{DeflatePart, Extractors, UndoneFile};
 use fastcdc::v2020::FastCDC;
 
@@ -45,20 +45,22 @@ pub(super) struct CutChunk {
     pub range: Range<usize>,
 }
 
-/// A file that was looked at.
+/// Result of the look at a file.
 pub(super) enum LookedAt {
     /// It is what it was in an earlier snapshot.
     Unchanged,
     Cut(CutFile),
     /// It is long, which it may have become since it was listed.
     Long,
+    /// It cannot be read.
+    Unread(Error),
 }
 
 /// Reads a file and cuts it, unless it is short and has the hash `earlier`. If its streams can be undone, what each of them
 /// holds is cut for itself.
 ///
 /// # Errors
-/// Those of the store, and when no process can be started.
+/// When no process can be started.
 pub(super) fn cut_file(
     file: &PutFile,
     earlier: Option<&[u8; 32]>,
@@ -67,10 +69,10 @@ pub(super) fn cut_file(
     if file.bytes > LONG_FILE_BYTES {
         return Ok(LookedAt::Long);
     }
-    let mut contents = Vec::new();
-    let blob = file.store.open(&file.path)?;
-    let read = BlobReader::new(blob, 0, u64::MAX).take(LONG_FILE_BYTES + 1).read_to_end(&mut contents);
-    read.map_err(|error| cluster::Error::io(&file.path, "read", error))?;
+    let contents = match read_file(file) {
+        Ok(contents) => contents,
+        Err(error) => return Ok(LookedAt::Unread(error)),
+    };
     if contents.len() as u64 > LONG_FILE_BYTES {
         return Ok(LookedAt::Long);
     }
@@ -100,6 +102,20 @@ pub(super) fn cut_file(
     Ok(LookedAt::Cut(CutFile { bytes, hash, parts, contents, chunks }))
 }
 
+/// Reads a file, and one byte more than a file may have that is held in memory.
+fn read_file(file: &PutFile) -> Result<Vec<u8>, Error> {
+    let mut contents = Vec::new();
+    let blob = file.store.open(&file.path)?;
+    let read = BlobReader::new(blob, 0, u64::MAX).take(LONG_FILE_BYTES + 1).read_to_end(&mut contents);
+    read.map_err(|error| reading(file, error))?;
+    Ok(contents)
+}
+
+/// Returns the error of a file that cannot be read to its end.
+fn reading(file: &PutFile, error: io::Error) -> Error {
+    error.downcast().unwrap_or_else(|error| Error::io(&file.path, "read", error))
+}
+
 /// Cuts a piece of the contents of a file that begins at `start`.
 fn cut(piece: &[u8], start: usize, lengths: ChunkLengths, chunks: &mut Vec<CutChunk>) {
     for range in ranges(piece, lengths) {
@@ -108,19 +124,25 @@ fn cut(piece: &[u8], start: usize, lengths: ChunkLengths, chunks: &mut Vec<CutCh
     }
 }
 
-/// Cuts a file without holding it, and calls `each` with its chunks in order.
+/// Cuts a file without holding it, and calls `each` with its chunks in order. Returns the error of a file that cannot be read.
 ///
 /// # Errors
-/// Those of the store and of `each`.
+/// Those of `each`.
 pub(super) fn cut_long_file(
     file: &PutFile,
     mut each: impl FnMut(ChunkId, &[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut reader = BlobReader::new(file.store.open(&file.path)?, 0, u64::MAX);
+) -> Result<Option<Error>> {
+    let blob = match file.store.open(&file.path) {
+        Ok(blob) => blob,
+        Err(error) => return Ok(Some(error)),
+    };
+    let mut reader = BlobReader::new(blob, 0, u64::MAX);
     let (mut window, mut lengths) = (Vec::new(), None);
     loop {
         let read = reader.by_ref().take((WINDOW_BYTES - window.len()) as u64).read_to_end(&mut window);
-        read.map_err(|error| cluster::Error::io(&file.path, "read", error))?;
+        if let Err(error) = read {
+            return Ok(Some(reading(file, error)));
+        }
         let is_end = window.len() < WINDOW_BYTES;
         let lengths = *lengths.get_or_insert_with(|| lengths_of(&window));
         let mut done = 0;
@@ -134,7 +156,7 @@ pub(super) fn cut_long_file(
         }
         window.drain(..done);
         if is_end {
-            return Ok(());
+            return Ok(None);
         }
     }
 }

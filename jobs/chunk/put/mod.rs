@@ -1,26 +1,28 @@
 //! `chunk put`: adds files to a store.
 //!
-//! `input.rs` finds the files, `earlier_files.rs` knows what they were when they were last put, `cut.rs` makes chunks of one
-//! that has changed, and `chunk_adder.rs` adds those that are not there yet. Here they are put together.
+//! `input.rs` finds the files, those of this machine with `local_files.rs`. `earlier_files.rs` knows what they were when they
+//! were last put, `cut.rs` makes chunks of one that has changed, and `chunk_adder.rs` adds those that are not there yet. Here
+//! they are put together.
 
 mod chunk_adder;
 mod cut;
 mod earlier_files;
 mod input;
+mod local_files;
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use blake3::Hasher;
 use chrono::{DateTime, Utc};
-use cluster::Stores;
+use cluster::{Stores, one_line};
 use datasets::{DeflatePart, Extractors};
 
 use self::chunk_adder::{AddedChunks, ChunkAdder};
 use self::cut::{CutFile, LONG_FILE_BYTES, LookedAt, cut_file, cut_long_file};
 use self::earlier_files::EarlierFiles;
-use self::input::{PutFile, find_files};
+use self::input::{FoundFiles, PutFile, find_files};
 use super::store::{
     ChunkIndex, ChunkRun, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest,
     SnapshotWriter, now,
@@ -36,33 +38,38 @@ const BATCH_FILES: usize = 256;
 /// The library that undoes deflate, and its version.
 const UNDONE_BY: &str = "preflate-rs 0.7.6";
 
-/// Adds files to the store `uri`, as a snapshot. Returns 0.
+/// Adds files to the store `uri`, as a snapshot. Returns 0, or 3 if there are files that cannot be read: each of them is told
+/// of, and all others are put.
 ///
 /// # Errors
-/// Those of the stores. Then there is no snapshot; chunks that are in the store already are used by the next put.
+/// Those of the stores, and when no file can be read. Then there is no snapshot; chunks that are in the store already are used by the next put.
 pub(super) fn put(uri: &str, inputs: &[String], workers: usize) -> Result<u8> {
     let stores = Stores::new();
-    let files = find_files(&stores, inputs)?;
+    let found = find_files(&stores, inputs)?;
     let store = ChunkStore::open_or_create(&stores, uri)?;
     let claim = PutClaim::new(&store)?;
-    let manifest = add_snapshot(&store, inputs, &files, workers)?;
+    let manifest = add_snapshot(&store, inputs, &found, workers)?;
     drop(claim);
     // The snapshot is whole by now.
     if let Err(error) = ChunkIndex::remove_replaced(&store) {
         say(format_args!("warning: {error:#}"));
     }
-    let SnapshotCounts { files, unchanged_files, bytes, new_chunk_bytes, stored_bytes, .. } = manifest.counts;
+    let SnapshotCounts { files, unchanged_files, bytes, new_chunk_bytes, stored_bytes, unread, .. } =
+        manifest.counts;
     print(format_args!(
         "snapshot {}: {files} files, {unchanged_files} of them unchanged, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",
         manifest.name
     ))?;
-    Ok(0)
+    if unread > 0 {
+        say(format_args!("{unread} files or folders could not be read, and are not in the snapshot"));
+    }
+    Ok(if unread > 0 { 3 } else { 0 })
 }
 
 fn add_snapshot(
     store: &ChunkStore,
     inputs: &[String],
-    files: &[PutFile],
+    found: &FoundFiles,
     workers: usize,
 ) -> Result<SnapshotManifest> {
     let extractors = Arc::new(Extractors::of_this_program()?);
@@ -70,8 +77,8 @@ fn add_snapshot(
     let name = format!("{time}-{:012x}", ChunkStore::unique() >> 16);
     let (mut adder, mut earlier) = (ChunkAdder::new(store)?, EarlierFiles::open(store, inputs, UNDONE_BY)?);
     let mut snapshot = SnapshotWriter::new(store, &name)?;
-    let mut counts = SnapshotCounts::default();
-    let mut rest = files;
+    let mut counts = SnapshotCounts { unread: found.unread, ..SnapshotCounts::default() };
+    let mut rest = &found.files[..];
     while !rest.is_empty() {
         let (batch, behind) = rest.split_at(batch(rest, workers));
         rest = behind;
@@ -87,12 +94,22 @@ fn add_snapshot(
                 }
                 looked_at = cut_file(file, None, &extractors)?;
             }
-            let file = match looked_at {
-                LookedAt::Cut(cut) => add_file(&mut adder, file, cut, &mut counts)?,
+            let added = match looked_at {
+                LookedAt::Cut(cut) => Ok(add_file(&mut adder, file, cut, &mut counts)?),
                 LookedAt::Unchanged | LookedAt::Long => add_long_file(&mut adder, file, &mut counts)?,
+                LookedAt::Unread(error) => Err(error),
             };
-            snapshot.push(&file)?;
+            match added {
+                Ok(file) => snapshot.push(&file)?,
+                Err(error) => {
+                    counts.unread += 1;
+                    say(one_line(&format!("error: \"{}\" is not put: {}", file.path, why_unread(error))));
+                }
+            }
         }
+    }
+    if counts.files == 0 && counts.unread > 0 {
+        bail!("no file could be read, so there is no snapshot");
     }
     let AddedChunks { packs, stored_bytes, new_chunks, new_chunk_bytes } = adder.finish()?;
     snapshot.finish(store, |files| {
@@ -159,22 +176,33 @@ fn add_file(
     Ok(SnapshotFile { name, bytes: cut.bytes, hash: cut.hash, mode, modified, parts: cut.parts, chunks })
 }
 
-/// Adds a file that is not held in memory.
+/// Adds a file that is not held in memory. If it cannot be read to its end, its chunks stay until the next prune.
 fn add_long_file(
     adder: &mut ChunkAdder,
     file: &PutFile,
     counts: &mut SnapshotCounts,
-) -> Result<SnapshotFile> {
+) -> Result<Result<SnapshotFile, cluster::Error>> {
     let (mut hasher, mut bytes, mut chunks) = (Hasher::new(), 0, Vec::new());
-    cut_long_file(file, |id, chunk| {
+    let unread = cut_long_file(file, |id, chunk| {
         hasher.update(chunk);
         bytes += chunk.len() as u64;
         adder.add(id, chunk, false, &mut chunks)
     })
     .with_context(|| format!("could not put \"{}\"", file.name))?;
+    if let Some(error) = unread {
+        return Ok(Err(error));
+    }
     counts.files += 1;
     counts.bytes += bytes;
     counts.chunk_bytes += bytes;
     let (PutFile { name, mode, modified, .. }, hash) = (file.clone(), *hasher.finalize().as_bytes());
-    Ok(SnapshotFile { name, bytes, hash, mode, modified, parts: Vec::new(), chunks })
+    Ok(Ok(SnapshotFile { name, bytes, hash, mode, modified, parts: Vec::new(), chunks }))
+}
+
+/// Returns why a file could not be read. A file that changes is no input of a job that could be run again.
+fn why_unread(error: cluster::Error) -> String {
+    match error {
+        cluster::Error::Changed { reason, .. } => format!("it changed while it was read: {reason}"),
+        error => format!("{:#}", anyhow::Error::from(error)),
+    }
 }

@@ -78,6 +78,9 @@ pub(in crate::chunk) struct SnapshotCounts {
     pub new_chunk_bytes: u64,
     /// Number of bytes of the new packs.
     pub stored_bytes: u64,
+    /// Number of files and folders that could not be read, and so are not in the snapshot.
+    #[serde(default)]
+    pub unread: u64,
 }
 
 /// A file of a snapshot.

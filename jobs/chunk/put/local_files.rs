@@ -1,0 +1,101 @@
+//! The files below a folder of this machine.
+
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use cluster::{Error, one_line, path_of_text, text_of_path};
+
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+
+/// Calls `each` with the path and the metadata of every file at or below a path. Links are followed, but not to a folder that
+/// the link lies in. What is neither a file nor a folder is told of and left out.
+///
+/// Returns the number of files and folders below the path that cannot be looked at, each of which is told of. Listings of a
+/// store end at the first of these.
+///
+/// # Errors
+/// When the path itself cannot be looked at, and [`WrongUse`] when it is neither a file nor a folder.
+pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata)) -> Result<u64> {
+    let metadata = fs::metadata(path_of_text(path)).map_err(|error| Error::io(path, "look at", error))?;
+    if metadata.is_file() {
+        each(path, &metadata);
+        return Ok(0);
+    }
+    if !metadata.is_dir() {
+        bail!(WrongUse(format!("\"{path}\" is neither a file nor a folder")));
+    }
+    fs::read_dir(path_of_text(path)).map_err(|error| Error::io(path, "list", error))?;
+    let (mut unread, mut folders) = (0, vec![path.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let mut failed = |path: &str, error: io::Error| {
+            unread += 1;
+            say(one_line(&format!("error: \"{path}\" is not put: {error}")));
+        };
+        let children = match fs::read_dir(path_of_text(&folder)) {
+            Ok(children) => children,
+            Err(error) => {
+                failed(&folder, error);
+                continue;
+            }
+        };
+        for child in children {
+            let found = match child {
+                Ok(child) => child.path(),
+                Err(error) => {
+                    failed(&folder, error);
+                    break;
+                }
+            };
+            let child = text_of_path(found.as_os_str());
+            match look(&found) {
+                Ok(Found::File(metadata)) => each(&child, &metadata),
+                Ok(Found::Folder) => folders.push(child),
+                Ok(Found::Nothing) => {}
+                Ok(Found::Other) => {
+                    say(one_line(&format!("warning: \"{child}\" is no regular file, and is left out")));
+                }
+                Err(error) => failed(&child, error),
+            }
+        }
+    }
+    Ok(unread)
+}
+
+/// What lies at a path.
+enum Found {
+    File(Metadata),
+    Folder,
+    /// Neither a file nor a folder.
+    Other,
+    /// It has been removed since it was listed, or is a link to a folder that it lies in.
+    Nothing,
+}
+
+fn look(path: &Path) -> io::Result<Found> {
+    let link = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        link => link?.is_symlink(),
+    };
+    let metadata = fs::metadata(path)?;
+    if metadata.is_file() {
+        return Ok(Found::File(metadata));
+    }
+    if !metadata.is_dir() {
+        return Ok(Found::Other);
+    }
+    Ok(if link && leads_back(path)? { Found::Nothing } else { Found::Folder })
+}
+
+/// Whether a link leads to a folder that it lies in, perhaps by way of other links.
+fn leads_back(link: &Path) -> io::Result<bool> {
+    let target = link.canonicalize()?;
+    for above in link.ancestors().skip(1) {
+        if above.canonicalize()? == target {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
