@@ -17,13 +17,19 @@ use super::name_filter::NameFilter;
 use super::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
+use crate::corpus::at_once::each_with;
 
-/// Restores the files that `args` name. Returns 0, or 1 if there are files that could not be restored, each of which is
+/// Number of files that the workers share at a time.
+const BATCH_FILES: usize = 1 << 10;
+
+/// Restores the files that `args` name, with so many workers if they go to a folder. Returns 0, or 1 if there are files that could not be restored, each of which is
 /// told of.
+///
+/// Memory: that of a [`ContentReader`] for each worker, and what the list of the snapshot says of a thousand files.
 ///
 /// # Errors
 /// Those of the store, and [`WrongUse`] when no file has such a name.
-pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
+pub(super) fn restore(args: &RestoreArgs, workers: usize) -> Result<u8> {
     let stores = Stores::new();
     let store = ChunkStore::open(&stores, &args.store)?;
     let manifest = store.snapshot(&args.snapshot)?;
@@ -31,23 +37,38 @@ pub(super) fn restore(args: &RestoreArgs) -> Result<u8> {
         Some(folder) => Some(local_folder(&stores, folder)?),
         None => None,
     };
-    let mut contents = ContentReader::new(&store, &Arc::new(Extractors::of_this_program()?));
+    let extractors = Arc::new(Extractors::of_this_program()?);
+    let workers = if folder.is_some() { workers } else { 1 };
     let mut files = SnapshotReader::open(&store, &manifest)?;
-    let (mut restored, mut failed) = (0u64, 0u64);
+    let (mut restored, mut failed, mut is_end) = (0u64, 0u64, false);
     let mut wanted = NameFilter::new(&args.names);
-    while let Some(file) = files.next()? {
-        if !wanted.takes(&file.name) {
-            continue;
+    while !is_end {
+        let mut batch = Vec::new();
+        while !is_end && batch.len() < BATCH_FILES {
+            match files.next()? {
+                Some(file) if wanted.takes(&file.name) => batch.push(file),
+                Some(_) => {}
+                None => is_end = true,
+            }
         }
-        let result = match &folder {
-            Some(folder) => restore_file(&mut contents, &manifest, &file, folder, args.overwrite),
-            None => contents.write(&manifest, &file, &mut io::stdout().lock()),
-        };
-        match result {
-            Ok(()) => restored += 1,
-            Err(error) => {
-                failed += 1;
-                say(one_line(&format!("error: \"{}\" is not restored: {error:#}", file.name)));
+        // Files that follow each other mostly have their chunks in the same frames, so one worker takes several.
+        let groups: Vec<_> = batch.chunks(batch.len().div_ceil(4 * workers).max(1)).collect();
+        let reader = |_| ContentReader::new(&store, &extractors);
+        let results = each_with(workers, &groups, reader, |contents, group| {
+            let restore = |file| match &folder {
+                Some(folder) => restore_file(contents, &manifest, file, folder, args.overwrite),
+                None => contents.write(&manifest, file, &mut io::stdout().lock()),
+            };
+            Ok(group.iter().map(restore).collect::<Vec<_>>())
+        })?;
+        let results = results.into_iter().flatten();
+        for (file, result) in batch.iter().zip(results) {
+            match result {
+                Ok(()) => restored += 1,
+                Err(error) => {
+                    failed += 1;
+                    say(one_line(&format!("error: \"{}\" is not restored: {error:#}", file.name)));
+                }
             }
         }
     }
