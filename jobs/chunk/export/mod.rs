@@ -4,6 +4,7 @@
 //! `summary.rs`. A part is written from the store without the files ever lying in a folder. Only `chunk` uses this room.
 
 mod export_split;
+mod options;
 mod run;
 mod summary;
 
@@ -12,15 +13,15 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
-use datasets::{Codec, Container, Encoding, Extractors, Reading};
-use serde::Serialize;
+use datasets::{Codec, Container, Extractors, Reading};
 
+use self::options::{ExportFormat, ExportOptions};
 use self::run::ExportRun;
 use super::store::{ChunkStore, SnapshotManifest};
 use crate::Common;
-use crate::cli::configuration::{Configuration, optional_text, text};
+use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, paths, record_size, size};
+use crate::cli::values::paths;
 
 /// Write the texts of files of a store as a corpus that dedup and nightly read
 ///
@@ -42,61 +43,6 @@ pub struct Args {
     /// Replace an output that exists
     #[arg(long)]
     overwrite: bool,
-}
-
-/// Options that decide what is exported.
-#[derive(Clone, clap::Args, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct ExportOptions {
-    /// `latest`, or the beginning of the name of a snapshot
-    #[arg(long, value_name = "NAME", default_value = "latest", conflicts_with = "all")]
-    snapshot: String,
-    /// Export all snapshots, the oldest first; the name of a snapshot and a slash come before the name of each file
-    #[arg(long)]
-    all: bool,
-    /// Export only this file, or the files below this folder; may be given several times
-    #[arg(long = "name", value_name = "NAME", value_parser = paths())]
-    names: Vec<String>,
-    /// Format of the corpus
-    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
-    to: ExportFormat,
-    /// Codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
-    #[arg(long, value_name = "CODEC")]
-    #[serde(with = "optional_text")]
-    codec: Option<Codec>,
-    /// Approximate number of bytes of files whose texts are in one part
-    ///
-    /// Each part is written by one worker, so more of them keep more workers busy. Which files it holds depends only on
-    /// the names and sizes of the files.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
-    #[serde(with = "text")]
-    part_size: u64,
-    /// Encoding of files of text: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
-    ///
-    /// By default the encoding is recognised, file by file.
-    #[arg(long, value_name = "NAME")]
-    #[serde(with = "optional_text")]
-    encoding: Option<Encoding>,
-    /// Treatment of a file with bytes that its encoding does not allow
-    #[arg(long, value_name = "HOW", default_value = "reject")]
-    on_bad_text: OnBadText,
-    /// Reject files that are longer than this, and documents whose text is
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    #[serde(with = "text")]
-    max_record_bytes: u64,
-}
-
-/// Format of an exported corpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum ExportFormat {
-    /// JSON lines with the members id and text.
-    Jsonl,
-    /// The columns id and text, zstd.
-    Parquet,
-    /// Keys and values of the class Text, block-compressed.
-    #[value(name = "sequencefile")]
-    SequenceFile,
 }
 
 /// Runs the job. Returns the exit code: 0, or 3 if files were rejected.

@@ -10,8 +10,8 @@ use datasets::{Container, Content, FORMATS, Format, Piece, Reading};
 use operators::{DocBatch, Reject};
 use serde_json::Value;
 
-use super::ExportOptions;
 use super::export_split::{ExportSplit, splits};
+use super::options::ExportOptions;
 use super::summary::{ExportCounters, ExportSummary};
 use crate::Common;
 use crate::chunk::name_filter::NameFilter;

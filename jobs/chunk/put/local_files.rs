@@ -51,10 +51,10 @@ pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata))
             };
             let child = text_of_path(found.as_os_str());
             match look(&found) {
-                Ok(Found::File(metadata)) => each(&child, &metadata),
-                Ok(Found::Folder) => folders.push(child),
-                Ok(Found::Nothing) => {}
-                Ok(Found::Other) => {
+                Ok(FoundEntry::File(metadata)) => each(&child, &metadata),
+                Ok(FoundEntry::Folder) => folders.push(child),
+                Ok(FoundEntry::Nothing) => {}
+                Ok(FoundEntry::Other) => {
                     say(one_line(&format!("warning: \"{child}\" is no regular file, and is left out")));
                 }
                 Err(error) => failed(&child, error),
@@ -65,7 +65,7 @@ pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata))
 }
 
 /// What lies at a path.
-enum Found {
+enum FoundEntry {
     File(Metadata),
     Folder,
     /// Neither a file nor a folder.
@@ -74,19 +74,19 @@ enum Found {
     Nothing,
 }
 
-fn look(path: &Path) -> io::Result<Found> {
+fn look(path: &Path) -> io::Result<FoundEntry> {
     let link = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FoundEntry::Nothing),
         link => link?.is_symlink(),
     };
     let metadata = fs::metadata(path)?;
     if metadata.is_file() {
-        return Ok(Found::File(metadata));
+        return Ok(FoundEntry::File(metadata));
     }
     if !metadata.is_dir() {
-        return Ok(Found::Other);
+        return Ok(FoundEntry::Other);
     }
-    Ok(if link && leads_back(path)? { Found::Nothing } else { Found::Folder })
+    Ok(if link && leads_back(path)? { FoundEntry::Nothing } else { FoundEntry::Folder })
 }
 
 /// Whether a link leads to a folder that it lies in, perhaps by way of other links.

@@ -12,7 +12,7 @@ use crate::cli::terminal::{print, say};
 
 /// What has a row of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::chunk) enum StatsBy {
+pub(crate) enum StatsBy {
     /// A snapshot.
     Snapshot,
     /// A folder with everything below it, in all snapshots.
