@@ -15,6 +15,7 @@ pub mod hash;
 pub mod incremental;
 mod merit;
 pub mod method;
+mod near_units;
 mod record;
 mod repeats;
 pub mod search;
@@ -31,6 +32,7 @@ pub use evaluate::{
 pub use fingerprint::Bits;
 pub use merit::{Merit, Priority};
 pub use method::curve::{Cost, Curve};
+pub use near_units::{FirstUnit, NearUnit, each_first, each_renamed};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use repeats::{KeptUnit, RepeatedUnit, UnitOccurrence, UnitPlace, each_repeat};
 pub use sets::feature_counts::{Counting, FeatureCounts};

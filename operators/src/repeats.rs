@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::hash::Identity;
 use crate::record::{DocId, Record};
+use crate::sets::similarity::Similarity;
 use crate::spill::{MergeCursor, Sorted};
 
 /// Occurrence of a unit in a document. The order is that of the identities, and within one of them that of the corpus.
 ///
-/// 40 bytes, in memory and on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// 44 bytes on disk, 48 in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnitOccurrence {
     /// Hash of the text of the unit.
     pub identity: Identity,
@@ -18,6 +19,8 @@ pub struct UnitOccurrence {
     pub place: UnitPlace,
     /// Length of the unit with the characters that end it, in bytes.
     pub bytes: u32,
+    /// Similarity to the first occurrence of the identity: one, unless the identity is that of a unit that is near.
+    pub similarity: Similarity,
 }
 
 /// Place of a unit in the corpus.
@@ -33,7 +36,7 @@ pub struct UnitPlace {
 
 /// A unit that goes, and the occurrence that stays. The order is that of the corpus.
 ///
-/// 44 bytes on disk, 56 in memory.
+/// 48 bytes on disk, 64 in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RepeatedUnit {
     /// Place of the unit that goes.
@@ -42,6 +45,8 @@ pub struct RepeatedUnit {
     pub bytes: u32,
     /// Place of the occurrence that stays, if one does.
     pub kept: Option<UnitPlace>,
+    /// Similarity of the two; also known if none stays.
+    pub similarity: Similarity,
 }
 
 /// The occurrence of a repeated unit that stays.
@@ -79,24 +84,29 @@ pub fn each_repeat(
     mut each: impl FnMut(RepeatedUnit),
 ) -> Result<(), Error> {
     let mut cursor = MergeCursor::new(units);
-    let (mut first, mut count) = (UnitOccurrence::default(), 0);
+    let mut first = None::<UnitOccurrence>;
+    let mut count = 0;
     // Occurrences before the one that is enough.
     let mut waiting = Vec::new();
     while let Some(unit) = cursor.next_if(|_| true)? {
-        if count == 0 || unit.identity != first.identity {
-            (first, count) = (unit, 0);
-            waiting.clear();
-        }
+        let first = match first.filter(|first| first.identity == unit.identity) {
+            Some(first) => first,
+            None => {
+                count = 0;
+                waiting.clear();
+                *first.insert(unit)
+            }
+        };
         count += 1;
         waiting.push(unit);
         if count < least.max(2) {
             continue;
         }
-        for UnitOccurrence { place, bytes, .. } in waiting.drain(..) {
+        for UnitOccurrence { place, bytes, similarity, .. } in waiting.drain(..) {
             match kept {
-                KeptUnit::None => each(RepeatedUnit { place, bytes, kept: None }),
+                KeptUnit::None => each(RepeatedUnit { place, bytes, kept: None, similarity }),
                 KeptUnit::First if place == first.place => {}
-                KeptUnit::First => each(RepeatedUnit { place, bytes, kept: Some(first.place) }),
+                KeptUnit::First => each(RepeatedUnit { place, bytes, kept: Some(first.place), similarity }),
             }
         }
     }
@@ -120,18 +130,18 @@ impl Record for UnitPlace {
 }
 
 impl Record for UnitOccurrence {
-    const BYTES: usize = 16 + UnitPlace::BYTES + 4;
+    const BYTES: usize = 16 + UnitPlace::BYTES + 4 + Similarity::BYTES;
 
     fn write(&self, to: &mut [u8]) {
         let (bytes, rest) = to.split_at_mut(4);
         bytes.copy_from_slice(&self.bytes.to_le_bytes());
-        (self.identity, self.place).write(rest);
+        ((self.identity, self.place), self.similarity).write(rest);
     }
 
     fn read(from: &[u8]) -> Self {
         let (bytes, rest) = from.split_at(4);
-        let (identity, place) = Record::read(rest);
-        UnitOccurrence { identity, place, bytes: word(bytes) }
+        let ((identity, place), similarity) = Record::read(rest);
+        UnitOccurrence { identity, place, bytes: word(bytes), similarity }
     }
 }
 
@@ -139,20 +149,20 @@ impl Record for UnitOccurrence {
 const NOWHERE: u32 = u32::MAX;
 
 impl Record for RepeatedUnit {
-    const BYTES: usize = 4 + 2 * UnitPlace::BYTES;
+    const BYTES: usize = 4 + 2 * UnitPlace::BYTES + Similarity::BYTES;
 
     fn write(&self, to: &mut [u8]) {
         let (bytes, rest) = to.split_at_mut(4);
         bytes.copy_from_slice(&self.bytes.to_le_bytes());
         let kept = self.kept.unwrap_or(UnitPlace { start: NOWHERE, ..UnitPlace::default() });
-        (self.place, kept).write(rest);
+        ((self.place, kept), self.similarity).write(rest);
     }
 
     fn read(from: &[u8]) -> Self {
         let (bytes, rest) = from.split_at(4);
-        let (place, kept) = <(UnitPlace, UnitPlace)>::read(rest);
+        let ((place, kept), similarity) = <((UnitPlace, UnitPlace), Similarity)>::read(rest);
         let kept = Some(kept).filter(|kept| kept.start != NOWHERE);
-        RepeatedUnit { place, bytes: word(bytes), kept }
+        RepeatedUnit { place, bytes: word(bytes), kept, similarity }
     }
 }
 
@@ -178,7 +188,7 @@ mod tests {
         for (doc, text) in (0..).zip(texts) {
             for (start, &unit) in (0..).zip(text) {
                 let place = UnitPlace { doc: DocId(doc), start, name: doc + 7 };
-                units.push(UnitOccurrence { identity: (u64::from(unit), 3), place, bytes: 1 });
+                units.push(UnitOccurrence { identity: (u64::from(unit), 3), place, bytes: 1, similarity: Similarity::ONE });
             }
         }
         each_repeat(units.finish().unwrap(), least, kept, |repeat| repeats.push(repeat)).unwrap();
@@ -208,7 +218,7 @@ mod tests {
                 .flat_map(|places| {
                     let stays = keeps.then_some(places[0]);
                     let goes = places[usize::from(keeps)..].iter();
-                    goes.map(move |&place| RepeatedUnit { place, bytes: 1, kept: stays })
+                    goes.map(move |&place| RepeatedUnit { place, bytes: 1, kept: stays, similarity: Similarity::ONE })
                 })
                 .collect();
             expected.sort();

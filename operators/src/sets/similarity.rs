@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+use crate::record::Record;
+
 /// Similarity between 0 and 1 in millionths, rounded down, because records carry no floating-point numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Similarity(u32);
@@ -86,6 +88,18 @@ impl FromStr for Similarity {
         let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
         let number: f64 = number.ok_or_else(|| format!("expected a number from 0 to 1, not \"{text}\""))?;
         Ok(Similarity((number * 1e6).round() as u32))
+    }
+}
+
+impl Record for Similarity {
+    const BYTES: usize = 4;
+
+    fn write(&self, to: &mut [u8]) {
+        to.copy_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn read(from: &[u8]) -> Self {
+        Similarity(from.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
     }
 }
 
