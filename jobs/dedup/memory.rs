@@ -96,27 +96,44 @@ impl MemoryOptions {
         text_bytes: u64,
         local: &Path,
     ) -> Result<SpillBudget> {
+        let whole = self.left_of(1, group, method, lexicon, text_bytes, local)?;
+        Ok(whole.shared_by(group.workers()))
+    }
+
+    /// Returns the memory and the folder for what all workers of a process hold together, of which the search gets
+    /// one of `parts` equal parts. The other parameters are those of [`MemoryOptions::spill_budget`].
+    ///
+    /// # Errors
+    /// When a part is too little for the search.
+    pub fn left_of(
+        &self,
+        parts: u64,
+        group: &Group,
+        method: &Spec,
+        lexicon: &Lexicon,
+        text_bytes: u64,
+        local: &Path,
+    ) -> Result<SpillBudget> {
         let fixed = fixed_bytes(group, lexicon);
         let of_worker = if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES };
         let of_workers = group.workers() as u64 * of_worker;
         let exact = method.cost().feature > 0;
         let of_text = if exact { text_bytes / EXACT_INPUT_SHARE } else { 0 };
-        let least = fixed + of_workers.max(of_text);
+        let least = fixed + parts * of_workers.max(of_text);
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
             let (memory, workers, least) = (memory >> 20, group.workers(), least.div_ceil(1 << 20));
             let because =
                 format!("--memory {memory}M is too little for {method} with {workers} workers in a process");
+            let takes_less = if parts == 1 { "; auto:search=minhash takes less" } else { "" };
             bail!(WrongUse(match of_text > of_workers {
                 true => format!(
-                    "{because} and about {} MiB of records: its search is exact and takes {least}M; auto:search=minhash \
-                     takes less",
+                    "{because} and about {} MiB of records: its search is exact and takes {least}M{takes_less}",
                     text_bytes >> 20
                 ),
                 false => format!("{because}: it takes {least}M"),
             }));
         }
-        let left = self.memory.map(|memory| (memory - fixed) as usize);
-        Ok(SpillBudget::new(local, left).shared_by(group.workers()))
+        Ok(SpillBudget::new(local, self.memory.map(|memory| (memory - fixed) as usize)))
     }
 }
 

@@ -188,7 +188,12 @@ mod tests {
         for (doc, text) in (0..).zip(texts) {
             for (start, &unit) in (0..).zip(text) {
                 let place = UnitPlace { doc: DocId(doc), start, name: doc + 7 };
-                units.push(UnitOccurrence { identity: (u64::from(unit), 3), place, bytes: 1, similarity: Similarity::ONE });
+                units.push(UnitOccurrence {
+                    identity: (u64::from(unit), 3),
+                    place,
+                    bytes: 1,
+                    similarity: Similarity::ONE,
+                });
             }
         }
         each_repeat(units.finish().unwrap(), least, kept, |repeat| repeats.push(repeat)).unwrap();

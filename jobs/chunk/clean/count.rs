@@ -4,11 +4,11 @@ use anyhow::{Result, anyhow};
 use datasets::{MissingField, Reading};
 use operators::hash::Secret;
 use operators::text::units::Unit;
-use operators::{Doc, UnitOccurrence, UnitPlace};
+use operators::{Doc, Similarity, UnitOccurrence, UnitPlace};
 
 use super::doc_names::DocNames;
 use super::options::CleanOptions;
-use super::shared_sorts::{SharedSorts, SortWriter};
+use super::shared_sorts::{SharedSorts, SortWriter, sort_of};
 use crate::corpus::plan::Split;
 use crate::corpus::splits::SplitReader;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
@@ -96,7 +96,7 @@ impl UnitCounter<'_> {
         let name = self.names.add(doc.doc.split(), doc.id, units)?;
         for unit in held {
             unit.place.name = name;
-            writer.push(unit.identity.0 as usize % self.units.count(), *unit);
+            writer.push(sort_of(unit.identity, self.units.count()), *unit);
         }
         Ok(())
     }
@@ -115,6 +115,7 @@ impl UnitCounter<'_> {
                     identity: self.secret.identity(compared),
                     place: UnitPlace { doc: doc.doc, start: fits(start)?, name: 0 },
                     bytes: fits(unit.len())?,
+                    similarity: Similarity::ONE,
                 });
             }
             start += unit.len();

@@ -6,6 +6,7 @@
 
 mod count;
 mod doc_names;
+mod near;
 mod options;
 mod run;
 mod shared_sorts;
@@ -13,11 +14,13 @@ mod span_table;
 mod split_cuts;
 mod summary;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Stores, path_of_text};
+use cluster::{Group, Stores, path_of_text};
 use operators::hash::Secret;
+use operators::text::document_frequencies::Statistics;
 
 use self::options::CleanOptions;
 use self::run::CleanRun;
@@ -65,12 +68,21 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&paths)?;
     let workers = common.workers();
     options.input.limit_records(memory.of_records(workers));
-    options.input.lexicon(false)?;
-    let plan = options.input.plan(&stores, inputs)?;
+    let lexicon = options.input.lexicon(options.near.as_ref().is_some_and(|near| near.cuts_words()))?;
+    let plan = Arc::new(options.input.plan(&stores, inputs)?);
     refuse_formats(&plan)?;
     plan.refuse_hidden_names()?;
     let reading = options.input.reading()?;
-    let spill = memory.sorting_budget(workers, &options.input.local_folder())?;
+    let local = options.input.local_folder();
+    let (spill, near) = match &options.near {
+        None => (memory.sorting_budget(workers, &local)?, None),
+        Some(spec) => {
+            let group = Group::alone(workers);
+            // One half is for what is sorted, and one for the search.
+            let spill = memory.left_of(2, &group, spec, &lexicon, plan.text_bytes, &local)?;
+            (spill, Some(spec.method(&lexicon, &Statistics::default(), None)?))
+        }
+    };
     if let Some(file) = &summary_json {
         if plan.file_below("", file).is_some() {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
@@ -87,9 +99,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         plan: &plan,
         reading: &reading,
         options: &options,
-        progress: Progress::default(),
+        progress: Arc::new(Progress::default()),
         secret: Secret::random(),
         spill,
+        near,
         max_rejects,
         configuration,
     };

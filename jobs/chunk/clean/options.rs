@@ -2,9 +2,11 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use operators::KeptUnit;
+use operators::method::Spec;
 use operators::text::units::Unit;
 use serde::Serialize;
 
+use crate::cli::configuration::optional_text;
 use crate::corpus::input::InputOptions;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
@@ -23,6 +25,13 @@ pub(super) struct CleanOptions {
     /// Cut a unit only if it occurs at least so often in the corpus
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]
     pub min_repeats: u64,
+    /// Also cut units that are near an earlier one that stays: jaccard:T and its parameters, as for dedup --method
+    ///
+    /// A unit that is near counts as an occurrence of the one that stays. A changed character changes five features of
+    /// char:5, so units of fewer than 100 characters want features=char:2 or char:3. The input is read once more.
+    #[arg(long, value_name = "SPEC", value_parser = near)]
+    #[serde(with = "optional_text", skip_serializing_if = "Option::is_none")]
+    pub near: Option<Spec>,
     /// Occurrence of a repeated unit that stays: the first of the corpus, or none
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept_units())]
     pub keep: KeptUnit,
@@ -44,4 +53,13 @@ fn kept_units() -> impl TypedValueParser<Value = KeptUnit> {
         "first" => KeptUnit::First,
         _ => KeptUnit::None,
     })
+}
+
+/// Reads the method of `--near`. No other search finds all pairs and reads texts from nowhere but the map output.
+fn near(text: &str) -> Result<Spec, String> {
+    let spec: Spec = text.parse().map_err(|error: operators::Error| error.to_string())?;
+    match spec.name() {
+        "jaccard" => Ok(spec),
+        name => Err(format!("units are compared by jaccard:T alone, not by {name}")),
+    }
 }

@@ -1,17 +1,20 @@
 //! A run of `chunk clean`, from the claim of the output to the commit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
 use datasets::Reading;
 use operators::hash::Secret;
+use operators::method::Method;
 use operators::{MergeCursor, RepeatedUnit, SpillBudget, UnitOccurrence, each_repeat};
 use serde_json::Value;
 
 use super::count::{UnitCensus, UnitCounter};
 use super::doc_names::{DocNames, SplitGroups};
+use super::near::{NearCounts, NearSearch};
 use super::options::CleanOptions;
 use super::shared_sorts::SharedSorts;
 use super::span_table::SpanTable;
@@ -40,14 +43,16 @@ const SORT_BYTES: usize = 1 << 20;
 pub(super) struct CleanRun<'a> {
     pub common: &'a Common,
     pub start: Instant,
-    pub plan: &'a Plan,
+    pub plan: &'a Arc<Plan>,
     pub reading: &'a Reading,
     pub options: &'a CleanOptions,
-    pub progress: Progress,
+    pub progress: Arc<Progress>,
     /// Key of the hashes of units.
     pub secret: Secret,
-    /// Memory for all that is sorted.
+    /// Memory of all workers together, for what they sort and for the search for near units.
     pub spill: SpillBudget,
+    /// Method by which near units are found, if they are to be cut too.
+    pub near: Option<Method>,
     pub max_rejects: Option<u64>,
     pub configuration: Value,
 }
@@ -57,6 +62,8 @@ struct Repeats {
     by_group: SharedSorts<RepeatedUnit>,
     groups: SplitGroups,
     names: DocNames,
+    /// Counts of the search for near units, if there was one.
+    near: Option<NearCounts>,
 }
 
 impl CleanRun<'_> {
@@ -102,7 +109,7 @@ impl CleanRun<'_> {
         let (written, files, counts) = self.write(folder, &census, &repeats)?;
         self.check_ledger(&census, written)?;
         self.progress.set_outcomes([written.kept, written.removed, written.rejected]);
-        let summary = self.summary(&census, written, counts);
+        let summary = self.summary(&census, written, counts, repeats.near);
         self.progress.worker(0).enter(Stage::Commit);
         let success = folder.commit(&summary, files, "")?;
         Ok((summary, success))
@@ -112,7 +119,8 @@ impl CleanRun<'_> {
     fn find(&self, folder: &OutputFolder) -> Result<(UnitCensus, Repeats)> {
         let workers = self.common.workers();
         // Units are still read while repeats are added, and a vector that grows takes up to twice what it holds.
-        let third = self.spill.shared_by(3);
+        let sorting = self.spill.shared_by(1 + usize::from(self.near.is_some()));
+        let third = sorting.shared_by(3);
         let sorts =
             third.budget().map_or(SORTS, |bytes| (bytes / SORT_BYTES).clamp(workers.min(SORTS), SORTS));
         let groups = SplitGroups::new(0..self.plan.splits.len() as u32, sorts);
@@ -127,7 +135,7 @@ impl CleanRun<'_> {
         };
         let (outputs, limit) =
             (folder.map_outputs(), RejectLimit::new(self.max_rejects, self.plan, self.reading));
-        let stage = (&self.progress, Stage::Count);
+        let stage = (self.progress.as_ref(), Stage::Count);
         let read = splits::each_split(self.plan, &Group::alone(workers), stage, |at, number, split| {
             let census = counter.split(at, number, split, SplitRejectsWriter::new(&outputs, number))?;
             limit.count(&census.rejects)?;
@@ -135,7 +143,24 @@ impl CleanRun<'_> {
         })?;
         let mut census = UnitCensus::default();
         read.into_iter().for_each(|of_split| census.join(of_split));
-        let repeats = Repeats { by_group: SharedSorts::new(groups.count(), &third), groups, names };
+        let (units, near) = match &self.near {
+            None => (units, None),
+            Some(method) => {
+                let search = NearSearch {
+                    plan: self.plan,
+                    reading: self.reading,
+                    progress: &self.progress,
+                    method: method.clone(),
+                    workers,
+                    sorting: third.clone(),
+                    searching: sorting.shared_by(workers),
+                    outputs: outputs.inside("units").of_input(self.plan.text_bytes),
+                };
+                let (units, counts) = search.rename(units, &groups)?;
+                (units, Some(counts))
+            }
+        };
+        let repeats = Repeats { by_group: SharedSorts::new(groups.count(), &third), groups, names, near };
         let sorts: Vec<usize> = (0..units.count()).collect();
         each_with(
             workers,
@@ -229,7 +254,13 @@ impl CleanRun<'_> {
         Ok(())
     }
 
-    fn summary(&self, census: &UnitCensus, written: Written, counts: CutCounts) -> CleanSummary {
+    fn summary(
+        &self,
+        census: &UnitCensus,
+        written: Written,
+        counts: CutCounts,
+        near: Option<NearCounts>,
+    ) -> CleanSummary {
         let counters = CleanCounters {
             input_files: self.plan.files.len() as u64,
             input_bytes: self.plan.bytes(),
@@ -239,6 +270,7 @@ impl CleanRun<'_> {
             replaced: census.replaced,
             units: census.units,
             long_units: census.long_units,
+            near,
             kept: written.kept,
             cut: counts.docs,
             cut_units: counts.units,

@@ -1,6 +1,7 @@
 //! Sorts to which all workers add records, and each of which one worker reads.
 
 use anyhow::{Result, anyhow};
+use operators::hash::Identity;
 use operators::{ExternalSort, Record, Sorted, SpillBudget};
 use parking_lot::Mutex;
 
@@ -68,4 +69,9 @@ impl<R: Record + Ord> SortWriter<'_, R> {
             self.sorts.add(sort, held);
         }
     }
+}
+
+/// Returns the sort to which the occurrences of an identity go, of so many.
+pub(super) fn sort_of(identity: Identity, sorts: usize) -> usize {
+    identity.0 as usize % sorts
 }

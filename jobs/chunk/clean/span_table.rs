@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, UInt64Array};
-use operators::DocId;
+use arrow_array::{ArrayRef, Float64Array, UInt64Array};
+use operators::{DocId, Similarity};
 
 use crate::output::OutputFolder;
 use crate::output::tables::{OutputTable, TableColumn, places, strings};
@@ -37,6 +37,8 @@ pub(super) struct KeptSpan {
     pub place: DocId,
     /// Offset in the text of the document, in bytes.
     pub offset: u32,
+    /// Similarity to the unit that was cut: one if the two are equal.
+    pub similarity: Similarity,
 }
 
 impl<'a> SpanTable<'a> {
@@ -74,6 +76,7 @@ fn columns(rows: &[CutSpan]) -> Vec<TableColumn> {
     };
     let kept = || rows.iter().map(|row| row.kept.as_ref());
     let offsets = kept().map(|kept| kept.map(|kept| kept.offset.into()));
+    let similarities = kept().map(|kept| kept.map(|kept| kept.similarity.as_f64()));
     let kept_places = kept().map(|kept| kept.map(|kept| kept.place.0));
     vec![
         ("id", strings(rows.iter().map(|row| Some(row.id.as_str()))), false),
@@ -81,6 +84,7 @@ fn columns(rows: &[CutSpan]) -> Vec<TableColumn> {
         ("length", numbers(|row| row.bytes), false),
         ("kept_id", strings(kept().map(|kept| kept.map(|kept| kept.id.as_str()))), true),
         ("kept_offset", Arc::new(UInt64Array::from_iter(offsets)), true),
+        ("similarity", Arc::new(Float64Array::from_iter(similarities)), true),
         ("place", places(rows.iter().map(|row| row.place)), false),
         ("kept_place", Arc::new(UInt64Array::from_iter(kept_places)), true),
     ]

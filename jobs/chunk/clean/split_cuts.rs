@@ -63,7 +63,7 @@ impl SplitCuts<'_> {
         for unit in &units {
             let kept = unit.kept.map(|kept| -> Result<_> {
                 let id = self.names.read(kept.doc.split(), kept.name)?.id;
-                Ok(KeptSpan { id, place: kept.doc, offset: kept.start })
+                Ok(KeptSpan { id, place: kept.doc, offset: kept.start, similarity: unit.similarity })
             });
             let kept = kept.transpose()?;
             if keeper.is_none() {

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::near::NearCounts;
 use crate::output::summary::{InputEntry, write_counters};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
@@ -38,6 +39,9 @@ pub(super) struct CleanCounters {
     pub units: u64,
     /// Number of these that are long enough to be cut.
     pub long_units: u64,
+    /// Counts of the search for near units, if there was one.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub near: Option<NearCounts>,
     pub kept: u64,
     /// Number of kept documents with a shorter text.
     pub cut: u64,
@@ -55,7 +59,7 @@ pub(super) struct CleanCounters {
 impl fmt::Display for CleanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
-        let values = [
+        let input = [
             ("Input", "Files", counters.input_files),
             ("Input", "Bytes", counters.input_bytes),
             ("Input", "Splits", counters.splits),
@@ -64,6 +68,15 @@ impl fmt::Display for CleanSummary {
             ("Input", "Documents with illegal bytes replaced", counters.replaced),
             ("Units", "All", counters.units),
             ("Units", "Long enough to be cut", counters.long_units),
+        ];
+        let near = counters.near.map_or(Vec::new(), |near| {
+            vec![
+                ("Units", "  different ones", near.different_units),
+                ("Units", "  pairs of these that were compared", near.candidates),
+                ("Units", "  near an earlier one that stays", near.near_units),
+            ]
+        });
+        let output = [
             ("Output", "Kept", counters.kept),
             ("Output", "  with a shorter text", counters.cut),
             ("Output", "  units cut out of them", counters.cut_units),
@@ -75,6 +88,7 @@ impl fmt::Display for CleanSummary {
             ("Process", "Peak bytes of memory", process.peak_memory_bytes),
             ("Process", "Bytes in temporary files", process.spilled_bytes),
         ];
+        let values = [&input[..], &near, &output].concat();
         write_counters(f, values.chunk_by(|a, b| a.0 == b.0))
     }
 }

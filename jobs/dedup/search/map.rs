@@ -5,13 +5,14 @@ use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
 use operators::text::Cleaner;
-use operators::{DocId, ExternalSort, Sides};
+use operators::{Doc, DocId, ExternalSort, Sides};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use super::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
+use crate::output::map_output::MapOutputWriter;
 use crate::output::rejects::{RejectLimit, Rejects};
 use crate::progress::{Stage, StageTimer};
 use crate::state::StateTable;
@@ -53,7 +54,41 @@ impl IdenticalDocs {
     }
 }
 
+/// Map output of a split whose documents are not those of the input but parts of them.
+pub(crate) struct PartMapper {
+    cleaner: Cleaner,
+    texts: Texts,
+    writer: MapOutputWriter,
+    head: Head,
+}
+
+impl PartMapper {
+    /// Maps the next part. The parts of a split come in order, and each has a number of its own.
+    pub fn add(&mut self, part: &Doc) -> Result<()> {
+        let text = self.cleaner.clean(part.text);
+        self.texts.map(part, text, self.writer.sections());
+        self.head.counts.docs += 1;
+        self.head.counts.text_bytes += part.text.len() as u64;
+        self.writer.write()
+    }
+
+    /// Ends the map output of the split.
+    pub fn finish(self) -> Result<SearchResult> {
+        self.writer.finish(&self.head)?;
+        Ok(SearchResult { input: self.head.counts, ..SearchResult::default() })
+    }
+}
+
 impl CorpusSearch {
+    /// Begins the map output of a split whose documents the caller makes of parts of those of the input. It serves the
+    /// search by prefixes alone, since other searches read texts from the input again.
+    pub fn map_parts(&self, split: u32, cleaner: Cleaner) -> Result<PartMapper> {
+        let texts = Texts::new(self.secret);
+        let writer = self.outputs.create(split, texts.sections())?;
+        let head = Head { secret: self.secret.identity(""), ..Head::default() };
+        Ok(PartMapper { cleaner, texts, writer, head })
+    }
+
     /// Maps the splits of this process, except those whose map output exists. Returns the counts and rejects
     /// of all of them.
     ///

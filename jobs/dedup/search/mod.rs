@@ -29,6 +29,7 @@ pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use self::earlier_join::EarlierJoin;
 use self::join::FeatureCounters;
 use self::map::IdenticalDocs;
+pub(crate) use self::map::PartMapper;
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
