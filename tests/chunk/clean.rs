@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use crate::support::{Folder, Random, Tree};
 
 /// Document of a test: its id and its text.
-type Text = (String, String);
+pub(super) type Text = (String, String);
+
+/// For each unit that counts as another one: that unit, and the similarity of the two.
+pub(super) type Kin = HashMap<String, (String, f64)>;
 
 /// Stands for null in a table that is read back.
 const NULL: &str = "null";
@@ -41,7 +44,7 @@ fn texts(count: usize, seed: u64) -> Vec<Text> {
     (0..count).map(|at| (format!("d{at}"), text())).collect()
 }
 
-fn write_jsonl(folder: &Folder, name: &str, texts: &[Text]) {
+pub(super) fn write_jsonl(folder: &Folder, name: &str, texts: &[Text]) {
     let lines = texts
         .iter()
         .map(|(id, text)| json!({"id": id, "text": text, "more": [1, {"x": "é"}]}).to_string() + "\n");
@@ -49,7 +52,7 @@ fn write_jsonl(folder: &Folder, name: &str, texts: &[Text]) {
 }
 
 /// Cuts a text into units in the simplest way.
-fn units(unit: &str, text: &str) -> Vec<String> {
+pub(super) fn units(unit: &str, text: &str) -> Vec<String> {
     let mut units = vec![String::new()];
     if unit == "paragraph" {
         for line in text.split_inclusive('\n') {
@@ -76,14 +79,27 @@ fn units(unit: &str, text: &str) -> Vec<String> {
 
 /// Documents and spans that the simplest program leaves.
 #[derive(Debug, Default, PartialEq)]
-struct Cleaned {
-    kept: Vec<Text>,
-    removed: Vec<String>,
+pub(super) struct Cleaned {
+    pub kept: Vec<Text>,
+    pub removed: Vec<String>,
     /// Rows of the table, without places.
-    spans: Vec<Vec<String>>,
+    pub spans: Vec<Vec<String>>,
 }
 
 fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: usize) -> Cleaned {
+    naive_near(texts, &Kin::new(), unit, keep, min_chars, min_repeats)
+}
+
+/// The same where some units count as others.
+pub(super) fn naive_near(
+    texts: &[Text],
+    kin: &Kin,
+    unit: &str,
+    keep: &str,
+    min_chars: usize,
+    min_repeats: usize,
+) -> Cleaned {
+    let named = |unit: &str| kin.get(unit.trim()).cloned().unwrap_or((unit.trim().to_owned(), 1.0));
     let mut places = HashMap::<String, Vec<(&str, usize)>>::new();
     let is_long = |unit: &str| !unit.trim().is_empty() && unit.trim().chars().count() >= min_chars;
     let located = |text: &str| {
@@ -96,7 +112,7 @@ fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: 
     };
     for (id, text) in texts {
         for (offset, unit) in located(text).into_iter().filter(|(_, unit)| is_long(unit)) {
-            places.entry(unit.trim().to_owned()).or_default().push((id, offset));
+            places.entry(named(&unit).0).or_default().push((id, offset));
         }
     }
     let mut cleaned = Cleaned::default();
@@ -104,8 +120,8 @@ fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: 
         let mut rest = String::new();
         let mut is_cut = false;
         for (offset, unit) in located(text) {
-            let found =
-                places.get(unit.trim()).filter(|places| is_long(&unit) && places.len() >= min_repeats);
+            let (name, similarity) = named(&unit);
+            let found = places.get(&name).filter(|places| is_long(&unit) && places.len() >= min_repeats);
             let Some(first) =
                 found.map(|places| places[0]).filter(|&first| keep == "none" || first != (id, offset))
             else {
@@ -114,8 +130,8 @@ fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: 
             };
             is_cut = true;
             let kept = match keep {
-                "none" => [NULL.to_owned(), NULL.to_owned()],
-                _ => [first.0.to_owned(), first.1.to_string()],
+                "none" => [NULL, NULL, NULL].map(str::to_owned),
+                _ => [first.0.to_owned(), first.1.to_string(), format!("{similarity:?}")],
             };
             let own = [id.clone(), offset.to_string(), unit.len().to_string()];
             cleaned.spans.push(own.into_iter().chain(kept).collect());
@@ -129,7 +145,7 @@ fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: 
 }
 
 /// Reads an output back.
-fn cleaned(folder: &Folder, output: &str) -> Cleaned {
+pub(super) fn cleaned(folder: &Folder, output: &str) -> Cleaned {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let kept = folder.objects(&format!("{output}/kept"), "jsonl");
     let removed = folder.objects(&format!("{output}/removed"), "jsonl");

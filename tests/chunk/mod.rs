@@ -1,6 +1,7 @@
 //! Tests of `chunk`: block-level deduplication.
 
 mod clean;
+mod clean_near;
 mod compare;
 mod export;
 mod stats;
