@@ -2,8 +2,8 @@
 //!
 //! The job (`run.rs`) reads its input twice. `count.rs` reads it first, and sorts the units of all texts by their hashes
 //! (`shared_sorts.rs`). With `--near`, `near.rs` reads it once more, and finds the units that count as others. The units
-//! that go are sorted by their documents. The second reading copies the records without
-//! them (`split_cuts.rs`), and lists them (`span_table.rs`). Only `chunk` uses this room.
+//! that go are sorted by their documents. The last reading copies the records without them (`split_cuts.rs`), and lists
+//! them (`span_table.rs`). Only `chunk` uses this room.
 
 mod count;
 mod doc_names;
