@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::requests::read;
 use super::sealed_text::{seal, unsealed};
 
-/// Writes `value` in one step, and makes it durable. `folder`: the folder of the file.
+/// Writes `value` in one step, in the place of what is there, and makes it durable. `folder`: the folder of the file.
 ///
 /// The contents are durable before the file has its name. Else a loss of power could leave the new name without contents,
 /// and the earlier contents gone.
@@ -18,7 +18,7 @@ pub(crate) fn write_sealed(
     folder: &str,
     value: &impl Serialize,
 ) -> Result<()> {
-    let mut file = store.create(path)?;
+    let mut file = store.replace(path)?;
     let text = seal(serde_json::to_vec(value)?);
     file.write_all(&text).map_err(|error| cluster::Error::of_write(path, error))?;
     file.finish_durably()?;

@@ -7,4 +7,5 @@ mod export;
 mod stats;
 mod store;
 mod store_faults;
+mod store_servers;
 mod unread;

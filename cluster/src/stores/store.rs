@@ -34,6 +34,16 @@ pub trait Store: Send + Sync {
     /// Creates a file, and the directories above it. The file is whole only after [`Output::finish`]. Some
     /// stores show it before that, so callers write under a name that nobody reads and rename it afterwards.
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
+    /// Does what [`Store::create`] does, but nobody sees the file before [`Output::finish`], which puts it in the place of one
+    /// of this name in one step. Until then readers see the earlier file, or none.
+    ///
+    /// Cost: on HDFS a rename; elsewhere that of [`Store::create`], which already does this.
+    ///
+    /// # Errors
+    /// Those of [`Store::create`].
+    fn replace(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        self.create(path)
+    }
     /// Creates a small file with `contents` if nothing has that name, and returns whether it did. Of several
     /// processes that try at once, one gets true. A process that gets false may find its own `contents`
     /// there, if the answer to an earlier attempt was lost.

@@ -153,7 +153,7 @@ impl ChunkIndex {
     ) -> Result<()> {
         let name = format!("{:016x}", ChunkStore::unique());
         let path = store.path_of(&format!("{FOLDER}/{name}.run"));
-        let mut run = RunWriter::new(store.store.create(&path)?, &path, PLACES)?;
+        let mut run = RunWriter::new(store.store.replace(&path)?, &path, PLACES)?;
         rows(&mut run)?;
         let entry = IndexEntry { summary: run.finish()?, packs, replaces };
         let folder = store.path_of(FOLDER);

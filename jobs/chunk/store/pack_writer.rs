@@ -48,7 +48,7 @@ impl ChunkPackWriter {
     /// # Errors
     /// Those of the store.
     pub fn new(store: &Arc<dyn Store>, path: &str, number: PackNumber, level: i32) -> Result<Self> {
-        let mut output = store.create(path)?;
+        let mut output = store.replace(path)?;
         output.write_all(MAGIC).map_err(|error| Error::of_write(path, error))?;
         Ok(ChunkPackWriter {
             output,

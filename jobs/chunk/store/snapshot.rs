@@ -173,7 +173,7 @@ impl SnapshotWriter {
     /// Begins a snapshot of a name.
     pub fn new(store: &ChunkStore, name: &str) -> Result<Self> {
         let path = store.path_of(&format!("snapshots/{name}.files"));
-        let run = RunWriter::new(store.store.create(&path)?, &path, FILES)?;
+        let run = RunWriter::new(store.store.replace(&path)?, &path, FILES)?;
         Ok(SnapshotWriter { store: Arc::clone(&store.store), name: name.to_owned(), run, files: 0 })
     }
 

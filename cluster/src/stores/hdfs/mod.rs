@@ -10,6 +10,7 @@ mod failure;
 mod limits;
 mod output;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -93,12 +94,14 @@ impl Store for Hdfs {
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
-        let create = |client: Client, path: String| async move {
-            client.create(&path, WriteOptions::default().overwrite(true)).await
-        };
-        let writer = self.calls.tell(path, create);
-        let writer = writer.map_err(|failure| failure.error(&self.calls.name(path), "create"))?;
-        Ok(Box::new(HdfsOutput::new(&self.calls, path, writer)))
+        Ok(Box::new(self.output(path)?))
+    }
+
+    /// Writes under a hidden name beside it, which a process that dies leaves behind.
+    fn replace(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let temporary = format!("{folder}/.{name}.{:016x}", RandomState::new().hash_one(path));
+        Ok(Box::new(self.output(&temporary)?.renamed_to(path)))
     }
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
@@ -172,6 +175,15 @@ impl Rename for Hdfs {
 }
 
 impl Hdfs {
+    fn output(&self, path: &str) -> Result<HdfsOutput, Error> {
+        let create = |client: Client, path: String| async move {
+            client.create(&path, WriteOptions::default().overwrite(true)).await
+        };
+        let writer = self.calls.tell(path, create);
+        let writer = writer.map_err(|failure| failure.error(&self.calls.name(path), "create"))?;
+        Ok(HdfsOutput::new(&self.calls, path, writer))
+    }
+
     /// Lists the entries of one directory, including hidden names.
     fn all_children(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let list = |client: Client, path: String| async move { client.list_status(&path, false).await };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hdfs_native::Client;
 use hdfs_native::file::FileWriter;
 
 use super::calls::Calls;
@@ -23,6 +24,8 @@ const DROP_WAIT: Duration = Duration::from_secs(5);
 /// write.
 pub(super) struct HdfsOutput {
     path: String,
+    /// Path that the file gets when it is whole, in the place of a file that has it. `None` if it has its name already.
+    final_path: Option<String>,
     buffer: Vec<u8>,
     /// Writer of the library. `None` once a write has failed.
     writer: Option<FileWriter>,
@@ -33,7 +36,37 @@ pub(super) struct HdfsOutput {
 impl HdfsOutput {
     pub fn new(calls: &Arc<Calls>, path: &str, writer: FileWriter) -> Self {
         let (path, calls) = (path.to_owned(), Arc::clone(calls));
-        HdfsOutput { path, buffer: Vec::new(), writer: Some(writer), finished: false, calls }
+        HdfsOutput {
+            path,
+            final_path: None,
+            buffer: Vec::new(),
+            writer: Some(writer),
+            finished: false,
+            calls,
+        }
+    }
+
+    /// Has the file renamed to `path` when it is finished, in the place of a file that has this name.
+    pub fn renamed_to(mut self, path: &str) -> Self {
+        self.final_path = Some(path.to_owned());
+        self
+    }
+
+    /// Gives the closed file its final name. The name node replaces a file of this name in one step.
+    fn rename(&self, to: &str) -> Result<(), Error> {
+        let rename = |client: Client, from: String| {
+            let to = to.to_owned();
+            async move { client.rename(&from, &to, true).await }
+        };
+        let is_gone = || {
+            let look = |client: Client, path: String| async move { client.get_file_info(&path).await };
+            matches!(self.calls.ask(&self.path, "look for", look), Err(Error::NotFound { .. }))
+        };
+        match self.calls.tell(&self.path, rename) {
+            // The name node has done it, and its answer was lost: nobody else removes this file.
+            Err(failure) if failure.is_silence() && is_gone() => Ok(()),
+            renamed => renamed.map_err(|failure| failure.error(&self.calls.name(&self.path), "rename")),
+        }
     }
 
     /// Sends the buffer to the library.
@@ -74,6 +107,9 @@ impl Output for HdfsOutput {
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
         self.send()?;
         self.with_writer(|mut writer| async move { writer.close().await.map(|()| writer) })?;
+        if let Some(final_path) = &self.final_path {
+            self.rename(final_path)?;
+        }
         self.finished = true;
         Ok(())
     }
