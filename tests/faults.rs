@@ -3,7 +3,7 @@
 
 pub mod clock;
 mod death;
-mod kills;
+pub mod kills;
 pub mod lock;
 mod manifest;
 mod stores;

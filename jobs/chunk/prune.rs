@@ -20,6 +20,9 @@ const UNUSED_SHARE: u64 = 5;
 /// Level of zstd for a pack that is written again.
 const LEVEL: i32 = 12;
 
+/// Milliseconds for which a claim that has no name yet may be one that is being written: an hour.
+const CLAIM_WRITING_MILLISECONDS: u64 = 3600 * 1000;
+
 /// The change that a pack needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PackChange {
@@ -241,7 +244,12 @@ fn remove_unfinished(store: &ChunkStore) -> Result<()> {
     }
     for entry in all {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
-        if name.starts_with('.') && !entry.path.starts_with(&store.path_of("_temporary/")) {
+        // A put that begins at this moment is writing its claim, which does not count yet.
+        let is_claim = entry.path.starts_with(&store.path_of("claims/"));
+        let age = entry.version.modified.map_or(0, |modified| now().saturating_sub(modified));
+        let may_be_written = is_claim && age < CLAIM_WRITING_MILLISECONDS;
+        if name.starts_with('.') && !may_be_written && !entry.path.starts_with(&store.path_of("_temporary/"))
+        {
             store.store.remove(&entry.path)?;
         }
     }

@@ -6,6 +6,8 @@ mod compare;
 mod export;
 mod stats;
 mod store;
+mod store_disk;
 mod store_faults;
+mod store_kills;
 mod store_servers;
 mod unread;

