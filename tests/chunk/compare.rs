@@ -70,10 +70,44 @@ fn texts_of_all_kinds_of_files_are_measured_in_the_order_of_their_names() {
         "{}",
         run.stdout
     );
-    assert_eq!(run.stdout.lines().count(), 13, "{}", run.stdout);
+    let of_input = |stdout: &str| stdout.lines().take_while(|line| !line.is_empty()).count();
+    assert_eq!(of_input(&run.stdout), 13, "{}", run.stdout);
 
     let only = here.run("chunk compare in --methods sentence,fsp:2 --level 1").ends(0);
-    assert_eq!(only.stdout.lines().count(), 3, "{}", only.stdout);
+    assert_eq!(of_input(&only.stdout), 3, "{}", only.stdout);
+}
+
+#[test]
+fn the_figures_of_the_paper_come_out_on_an_input() {
+    let here = Folder::new();
+    here.run("demo demo --documents 400 --seed 3").ends(0);
+    let figures =
+        "chunk compare demo/corpus.jsonl --sizes 16K,64K,1G --trials 2 --level 1 --json report.json";
+    let methods = "fsp:4K,gear:1K,paragraph,sentence,peng2017:bits=128,paragraph+delta";
+    let run = here.run(&format!("{figures} --methods {methods}")).ends(0);
+    assert!(run.stdout.contains("Figure 4") && run.stdout.contains("Figures 5 and 6"), "{}", run.stdout);
+    let report = report(&here);
+    let all = number(row(&report["input"], "sentence"), "bytes_in");
+    let sizes = report["sizes"].as_array().unwrap();
+    let bytes: Vec<_> = sizes.iter().map(|size| number(size, "text_bytes")).collect();
+    // No text is longer than those of the input together.
+    assert_eq!(bytes, [16384.0, 65536.0, all]);
+    assert_eq!(
+        (report["distances"].as_array().unwrap().len(), &report["insertions"]),
+        (14, &Value::from(10))
+    );
+    assert_eq!(report["changed_strings"].as_array().unwrap().len(), 9);
+    for size in sizes {
+        let saved = |method: &str| number(row(&size["methods"], method), "percent_saved");
+        let order = ["fsp:4K", "gear:1K", "paragraph", "sentence", "paragraph+delta"].map(saved);
+        assert!(order.is_sorted() && order[3] > 45.0, "{order:?}");
+        for method in ["paragraph", "sentence"] {
+            let exact = row(&size["methods"], method);
+            assert!(number(exact, "precision") == 100.0 && number(exact, "recall") > 50.0, "{exact}");
+        }
+        let peng = row(&size["methods"], "peng2017:bits=128");
+        assert!(number(peng, "precision") < 90.0 && number(peng, "recall") > 90.0, "{peng}");
+    }
 }
 
 #[test]
@@ -146,8 +180,10 @@ fn the_shared_revisions_give_the_figures_that_were_measured() {
     let here = Folder::new();
     let methods =
         "file,fsp:4K,rabin:4K,gear:8K,gear:4K,gear:2K,gear:1K,paragraph,sentence,peng2017,paragraph+delta";
-    let run =
-        format!("chunk compare {} --methods {methods} --level 1 --json report.json", revisions.display());
+    let run = format!(
+        "chunk compare {} --methods {methods} --level 1 --sizes 16K --trials 1 --json report.json",
+        revisions.display()
+    );
     // Two PDF files without text, and the table of the files, are rejects.
     here.run(&run).ends(3);
     let rows = &report(&here)["input"];

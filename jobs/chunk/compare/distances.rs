@@ -4,14 +4,10 @@ use operators::blocks::peng2017::{SentenceHash, THRESHOLD, distance, fingerprint
 use operators::hash;
 use serde::Serialize;
 
-use super::generated::generated_sentences;
-
 /// Numbers of sentences of two paragraphs, and how many sentences they share.
 const PARAGRAPHS: [(usize, usize); 7] = [(1, 0), (2, 0), (4, 0), (10, 0), (2, 1), (4, 2), (10, 5)];
 /// Number of pairs of paragraphs of each kind.
 const PAIRS: u64 = 2_000;
-/// Number of sentences that paragraphs are made of.
-const SENTENCES: usize = 2_000;
 /// Numbers of sentences of a string, and how many of them have a changed character.
 const STRINGS: [(usize, usize); 9] =
     [(1, 0), (1, 1), (40, 0), (40, 1), (40, 2), (40, 5), (40, 10), (40, 20), (40, 40)];
@@ -43,14 +39,14 @@ pub(super) struct ChangedReport {
     pub percent_by_simhash: [f64; 2],
 }
 
-/// Measures distances of paragraphs of random sentences.
-pub(super) fn unrelated_paragraphs(seed: u64) -> Vec<DistanceReport> {
-    let sentences = generated_sentences(SENTENCES, seed);
+/// Measures distances of paragraphs of random sentences out of `sentences`, which are different. Kinds of paragraphs that need
+/// more sentences are left out.
+pub(super) fn unrelated_paragraphs(sentences: &[&str], seed: u64) -> Vec<DistanceReport> {
     let of_kind = |(count, shared): (usize, usize)| {
         let pairs: Vec<[String; 2]> = (0..PAIRS)
             .map(|pair| {
                 let drawn = draw(sentences.len(), 2 * count - shared, hash::spread(seed) ^ pair);
-                let paragraph = |places: &[usize]| places.iter().map(|&at| sentences[at].as_str()).collect();
+                let paragraph = |places: &[usize]| places.iter().map(|&at| sentences[at]).collect();
                 [paragraph(&drawn[..count]), paragraph(&drawn[count - shared..])]
             })
             .collect();
@@ -70,7 +66,8 @@ pub(super) fn unrelated_paragraphs(seed: u64) -> Vec<DistanceReport> {
             }
         })
     };
-    PARAGRAPHS.into_iter().flat_map(of_kind).collect()
+    let kinds = PARAGRAPHS.into_iter().filter(|(count, shared)| 2 * count - shared < sentences.len());
+    kinds.flat_map(of_kind).collect()
 }
 
 fn distances<const WORDS: usize>(
@@ -96,16 +93,16 @@ fn draw(end: usize, count: usize, seed: u64) -> Vec<usize> {
     drawn
 }
 
-/// Measures how alike a string and its changed copy are by hash and by fingerprint.
-pub(super) fn changed_strings(seed: u64) -> Vec<ChangedReport> {
-    let sentences = generated_sentences(SENTENCES, seed);
+/// Measures how alike a string of random `sentences` and its changed copy are by hash and by fingerprint. Strings that need
+/// more sentences are left out.
+pub(super) fn changed_strings(sentences: &[&str], seed: u64) -> Vec<ChangedReport> {
     let of_kind = |(count, changed): (usize, usize)| {
         let (mut equal, mut agreeing) = (0, [0; 2]);
         for trial in 0..TRIALS {
             let drawn = draw(sentences.len(), count, hash::spread(!seed) ^ trial);
-            let string: String = drawn.iter().map(|&at| sentences[at].as_str()).collect();
+            let string: String = drawn.iter().map(|&at| sentences[at]).collect();
             let copy: String =
-                drawn.iter().zip(0..).map(|(&at, place)| change(&sentences[at], place < changed)).collect();
+                drawn.iter().zip(0..).map(|(&at, place)| change(sentences[at], place < changed)).collect();
             equal += u64::from(md5(string.as_bytes()) == md5(copy.as_bytes()));
             agreeing[0] += 128 - u64::from(distance(&fingerprint(&string, md5), &fingerprint(&copy, md5)));
             agreeing[1] += 160 - u64::from(distance(&fingerprint(&string, sha1), &fingerprint(&copy, sha1)));
@@ -118,7 +115,7 @@ pub(super) fn changed_strings(seed: u64) -> Vec<ChangedReport> {
             percent_by_simhash: [percent(agreeing[0], 128), percent(agreeing[1], 160)],
         }
     };
-    STRINGS.into_iter().map(of_kind).collect()
+    STRINGS.into_iter().filter(|(count, _)| *count < sentences.len()).map(of_kind).collect()
 }
 
 /// Returns a sentence with another first character, or as it is.
@@ -132,12 +129,25 @@ fn change(sentence: &str, is_changed: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::generated::generated_sentences;
     use super::*;
+
+    fn measured<T>(measure: impl Fn(&[&str], u64) -> T) -> T {
+        let sentences = generated_sentences(2_000, 1);
+        measure(&sentences.iter().map(String::as_str).collect::<Vec<_>>(), 1)
+    }
+
+    #[test]
+    fn kinds_that_need_more_sentences_are_left_out() {
+        assert_eq!(unrelated_paragraphs(&["一。", "二。", "三。"], 1).len(), 2);
+        assert_eq!(changed_strings(&["一。", "二。"], 1).len(), 2);
+        assert!(changed_strings(&[], 1).is_empty());
+    }
 
     /// docs/papers/peng2017.md: the range that the paper calls similar is that of unrelated text.
     #[test]
     fn unrelated_paragraphs_are_called_similar() {
-        let all = unrelated_paragraphs(1);
+        let all = measured(unrelated_paragraphs);
         let of = |sentences, shared, bits| {
             let row =
                 |row: &&DistanceReport| (row.sentences, row.shared, row.bits) == (sentences, shared, bits);
@@ -159,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_fingerprint_changes_little_by_little_and_a_hash_at_once() {
-        let all = changed_strings(1);
+        let all = measured(changed_strings);
         let of = |sentences, changed| {
             all.iter().find(|row| (row.sentences, row.changed) == (sentences, changed)).unwrap()
         };

@@ -1,4 +1,4 @@
-//! Generated texts, and copies of them with disturbances.
+//! Generated texts, and copies of texts with disturbances.
 
 use std::iter;
 
@@ -49,12 +49,12 @@ pub(super) fn generated_sentences(count: usize, seed: u64) -> Vec<String> {
 }
 
 impl DisturbedPair {
-    /// Makes `count` pairs of texts of about `bytes` bytes, each with another text. The pieces that are inserted are parts
-    /// of other generated text.
-    pub fn generate(bytes: usize, insertions: usize, seed: u64, count: u64) -> Vec<Self> {
+    /// Makes `count` pairs, each with another text, which `text_of_seed` makes. The pieces that are inserted are parts of
+    /// generated text.
+    pub fn make(insertions: usize, seed: u64, count: u64, text_of_seed: impl Fn(u64) -> String) -> Vec<Self> {
         let seeds = (0..count).map(|trial| hash::spread(hash::spread(seed) ^ trial));
         let pair = |seed: u64| {
-            let text = generated_text(bytes, seed);
+            let text = text_of_seed(seed);
             let other: Vec<char> = generated_text(insertions * 4 * PIECE_CHARS, !seed).chars().collect();
             let pieces: Vec<String> = other
                 .chunks(PIECE_CHARS)
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_its_insertions_and_the_text() {
-        let pairs = DisturbedPair::generate(5_000, 10, 1, 2);
+        let pairs = DisturbedPair::make(10, 1, 2, |seed| generated_text(5_000, seed));
         assert_ne!(pairs[0].text, pairs[1].text);
         for pair in &pairs {
             assert_eq!(pair.copy.inserted.len(), 10);

@@ -1,4 +1,4 @@
-//! `chunk compare`: measures block methods on an input, or makes the figures of Peng 2017 on generated texts.
+//! `chunk compare`: measures block methods on an input, and makes the figures of Peng 2017 on it or on generated texts.
 //!
 //! `texts.rs` reads the input, `generated.rs` makes texts with disturbances, `measured.rs` measures a method on texts,
 //! `distances.rs` measures distances of fingerprints, and `report.rs` writes the tables. This room uses `cli`, `corpus` and
@@ -15,7 +15,7 @@ use operators::blocks::BlockSpec;
 use serde_json::json;
 
 use self::distances::{changed_strings, unrelated_paragraphs};
-use self::generated::DisturbedPair;
+use self::generated::{DisturbedPair, generated_sentences, generated_text};
 use self::measured::{MeasuredCorpus, measure_all};
 use self::report::{BlockReport, SizeReport};
 use self::texts::InputTexts;
@@ -25,10 +25,14 @@ use crate::cli::terminal::{print, say};
 use crate::cli::values::{paths, size};
 use crate::corpus::input::InputOptions;
 
+/// Number of generated sentences that paragraphs are made of.
+const SENTENCES: usize = 2_000;
+
 /// Compare block methods by what they save
 ///
 /// With inputs, measures each method on their texts, in the order of the files: folders of txt, docx and pdf, or any
-/// corpus. All texts are held in memory. Without inputs, makes figures 4, 5 and 6 of Peng 2017 on generated texts.
+/// corpus. All texts are held in memory. Then makes figures 4, 5 and 6 of Peng 2017 on pieces of these texts, without
+/// inputs on generated ones.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
@@ -40,16 +44,16 @@ pub(super) struct Args {
     /// Level of Zstandard for the column zstd
     #[arg(long, value_name = "N", default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=22))]
     level: i32,
-    /// Without inputs: sizes of the generated texts, as a comma list
+    /// Sizes of the texts of the figures, as a comma list; at most that of the input
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["16K", "256K", "4M"], value_parser = size)]
     sizes: Vec<u64>,
-    /// Without inputs: number of disturbances that are inserted into the copy of a text
+    /// Number of disturbances that are inserted into the copy of a text
     #[arg(long, value_name = "N", default_value_t = 10)]
     insertions: usize,
-    /// Without inputs: number of texts of each size
+    /// Number of texts of each size
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     trials: u64,
-    /// Without inputs: seed of the texts and of the places of the disturbances
+    /// Seed of the texts and of the places of the disturbances
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the figures to this file as JSON
@@ -72,7 +76,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<u8> {
     let json = args.json.as_deref().map(ReportFile::check).transpose()?;
     let specs = if args.methods.is_empty() { BlockSpec::all() } else { args.methods.clone() };
     let (report, rejected) = match args.inputs.is_empty() {
-        true => (figures(args, &specs)?, 0),
+        true => (figures_of_generated(args, &specs)?, 0),
         false => of_input(common, args, &specs)?,
     };
     print(&report)?;
@@ -83,20 +87,43 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<u8> {
 }
 
 /// Makes the figures of the paper on generated texts.
-fn figures(args: &Args, specs: &[BlockSpec]) -> Result<BlockReport> {
+fn figures_of_generated(args: &Args, specs: &[BlockSpec]) -> Result<BlockReport> {
+    let sentences = generated_sentences(SENTENCES, args.seed);
+    let sentences: Vec<_> = sentences.iter().map(String::as_str).collect();
+    figures(args, specs, &sentences, &args.sizes, generated_text)
+}
+
+/// Makes the figures of the paper. `sentences`: those that paragraphs are made of; `text`: makes a text of a number of bytes
+/// from a seed.
+fn figures(
+    args: &Args,
+    specs: &[BlockSpec],
+    sentences: &[&str],
+    all_sizes: &[u64],
+    text: impl Fn(usize, u64) -> String,
+) -> Result<BlockReport> {
     let mut sizes = Vec::new();
-    for &bytes in &args.sizes {
-        let pairs = DisturbedPair::generate(bytes as usize, args.insertions, args.seed, args.trials);
+    for &bytes in all_sizes {
+        let text_of_seed = |seed| text(bytes as usize, seed);
+        let pairs = DisturbedPair::make(args.insertions, args.seed, args.trials, text_of_seed);
         let corpora: Vec<_> = pairs.iter().map(DisturbedPair::corpus).collect();
         sizes.push(SizeReport { text_bytes: bytes, methods: measure_all(specs, &corpora, args.level)? });
     }
     Ok(BlockReport {
-        distances: unrelated_paragraphs(args.seed),
-        changed_strings: changed_strings(args.seed),
+        distances: unrelated_paragraphs(sentences, args.seed),
+        changed_strings: changed_strings(sentences, args.seed),
         insertions: args.insertions,
         sizes,
         input: Vec::new(),
     })
+}
+
+/// Makes the figures of the paper on the texts of an input. A size beyond that of all texts is their size.
+fn figures_of_texts(args: &Args, specs: &[BlockSpec], texts: &InputTexts) -> Result<BlockReport> {
+    let mut sizes: Vec<_> = args.sizes.iter().map(|size| *size.min(&texts.bytes())).collect();
+    sizes.dedup();
+    sizes.retain(|&bytes| bytes > 0);
+    figures(args, specs, &texts.sentences(), &sizes, |bytes, seed| texts.piece(bytes, seed))
 }
 
 /// Measures the methods on the texts of the input, and returns the number of rejected records too.
@@ -105,15 +132,16 @@ fn of_input(common: &Common, args: &Args, specs: &[BlockSpec]) -> Result<(BlockR
     let methods: Vec<_> = specs.iter().map(BlockSpec::to_string).collect();
     let asked = json!({"methods": methods, "level": args.level, "inputs": args.inputs});
     let input = args.input.open(&args.inputs, common.workers())?;
-    let (texts, rows) = input.watch(&common.progress, "chunk compare", &asked, |input, progress| {
+    let (texts, report) = input.watch(&common.progress, "chunk compare", &asked, |input, progress| {
         let texts = InputTexts::read(&input, progress)?;
         let rows = measure_all(specs, &[MeasuredCorpus::of_texts(&texts.texts)], args.level)?;
-        Ok((texts, rows))
+        let figures = figures_of_texts(args, specs, &texts)?;
+        Ok((texts, BlockReport { input: rows, ..figures }))
     })?;
     if let Some(first) = &texts.first_reject {
         let (count, path, offset) = (texts.rejected, &first.path, first.offset);
         let line = format!("warning: {count} rejected; the first: \"{path}\" at {offset}: {}", first.reason);
         say(cluster::one_line(&line));
     }
-    Ok((BlockReport { input: rows, ..BlockReport::default() }, texts.rejected))
+    Ok((report, texts.rejected))
 }

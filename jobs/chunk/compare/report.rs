@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::distances::{ChangedReport, DistanceReport};
 use super::measured::MethodReport;
 
-/// Result of a comparison: either of an input, or the figures of the paper.
+/// Result of a comparison: measurements of an input, and the figures of the paper on its texts or on generated ones.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct BlockReport {
-    /// Measurements of each method on the input. Empty for the figures.
+    /// Measurements of each method on the input. Empty without an input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input: Vec<MethodReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -41,7 +41,8 @@ pub(super) struct SizeReport {
 impl fmt::Display for BlockReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.input.is_empty() {
-            return write_methods(f, &self.input);
+            write_methods(f, &self.input)?;
+            writeln!(f)?;
         }
         writeln!(f, "Distances of fingerprints of paragraphs; below {THRESHOLD} is similar")?;
         writeln!(

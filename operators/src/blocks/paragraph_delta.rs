@@ -15,10 +15,14 @@ const SLOTS: u32 = 8;
 /// Number of characters of the grams that a paragraph is a set of.
 const GRAM: usize = 4;
 
+/// Most deltas that are applied one after the other to restore a paragraph.
+const MOST_DELTAS: u8 = 8;
+
 /// `paragraph+delta`: each different paragraph is kept once, as a delta against the most similar earlier one.
 ///
 /// A paragraph has a MinHash signature of 8 slots over its grams of characters. The base of its delta is the earlier
-/// paragraph that has the most slots of the signature, the first of those that have equally many. A paragraph of which no
+/// paragraph that has the most slots of the signature, the first of those that have equally many. A base may be a delta
+/// itself, but restoring a paragraph applies at most 8 of them. A paragraph of which no
 /// slot is known, or of which the delta and the reference to its base are longer, is kept as it is.
 ///
 /// Cost: for each different paragraph its grams, the paragraphs that have a slot in common, and one delta. Texts of one
@@ -46,7 +50,7 @@ impl BlockMethod for ParagraphDelta {
 
 /// Store of paragraphs as deltas.
 ///
-/// Memory beside the data: 24 bytes for each different paragraph, and for each of its slots 4 bytes and up to 60 of the
+/// Memory beside the data: 25 bytes for each different paragraph, and for each of its slots 4 bytes and up to 60 of the
 /// tables.
 #[derive(Default)]
 struct DeltaStore<'a> {
@@ -54,13 +58,16 @@ struct DeltaStore<'a> {
     known: HashMap<&'a str, u32>,
     /// Different paragraphs, in their order.
     paragraphs: Vec<&'a str>,
+    /// Number of deltas that restoring each paragraph applies.
+    depths: Vec<u8>,
     /// Numbers of the paragraphs that have each value in a slot.
     slots: HashMap<(u32, u64), Vec<u32>>,
     ledger: BlockLedger,
 }
 
 impl<'a> DeltaStore<'a> {
-    /// Returns the number of the paragraph that has the most slots of a signature, the first of equal ones.
+    /// Returns the number of the paragraph that has the most slots of a signature, the first of equal ones, among those that
+    /// may be a base.
     fn nearest(&self, signature: &[(u32, u64)]) -> Option<u32> {
         let mut shared = HashMap::<u32, u32>::new();
         for slot in signature {
@@ -70,7 +77,11 @@ impl<'a> DeltaStore<'a> {
                 .flatten()
                 .for_each(|&number| *shared.entry(number).or_default() += 1);
         }
-        let most = shared.into_iter().max_by_key(|&(number, slots)| (slots, std::cmp::Reverse(number)));
+        let can_be_base = |&(number, _): &(u32, u32)| self.depths[number as usize] < MOST_DELTAS;
+        let most = shared
+            .into_iter()
+            .filter(can_be_base)
+            .max_by_key(|&(number, slots)| (slots, std::cmp::Reverse(number)));
         most.map(|(number, _)| number)
     }
 }
@@ -97,6 +108,7 @@ impl<'a> ParagraphStore<'a> for DeltaStore<'a> {
         let base = self.nearest(&signature);
         let delta = base
             .map(|base| (base, Delta::new(self.paragraphs[base as usize].as_bytes(), paragraph.as_bytes())));
+        let mut depth = 0;
         let number = match delta
             .filter(|(_, delta)| delta.bytes.len() + REFERENCE_BYTES as usize <= paragraph.len())
         {
@@ -104,11 +116,13 @@ impl<'a> ParagraphStore<'a> for DeltaStore<'a> {
                 found.taken.push(at..at + paragraph.len());
                 found.left_out.extend(delta.copied.iter().map(|copied| at + copied.start..at + copied.end));
                 self.ledger.refer(base);
+                depth = self.depths[base as usize] + 1;
                 self.ledger.keep(&delta.bytes)
             }
             None => self.ledger.keep(paragraph.as_bytes()),
         };
         self.paragraphs.push(paragraph);
+        self.depths.push(depth);
         self.known.insert(paragraph, number);
         signature.into_iter().for_each(|slot| self.slots.entry(slot).or_default().push(number));
         number
@@ -166,6 +180,22 @@ mod tests {
         );
         assert_eq!(store.nearest(&signature), Some(1));
         assert_eq!(store.nearest(&super::signature("毫不相干的一句话，什么都没有。")), None);
+    }
+
+    #[test]
+    fn a_paragraph_that_changes_again_and_again_needs_few_deltas() {
+        let mut text: Vec<char> = (0..200).map(|at| char::from_u32(0x4e00 + at * 7).unwrap()).collect();
+        let versions: Vec<String> = (0..40)
+            .map(|version| {
+                text[version * 5] = '新';
+                text.iter().collect::<String>() + "\n"
+            })
+            .collect();
+        let mut store = DeltaStore::default();
+        versions.iter().for_each(|version| drop(store.add(version)));
+        assert_eq!(store.depths.iter().max(), Some(&MOST_DELTAS), "{:?}", store.depths);
+        // Each version but the first is still a delta.
+        assert!(store.depths[1..].iter().all(|&depth| depth > 0), "{:?}", store.depths);
     }
 
     #[test]
