@@ -225,6 +225,6 @@ impl<'a> ExportRun<'a> {
 /// Returns the format of files of one document each that recognises a file; the last of them, plain text, if none does.
 fn whole_format(name: &str, head: &[u8]) -> Result<&'static dyn Format> {
     let mut whole = FORMATS.iter().copied().filter(|format| format.file_is_record());
-    let last = whole.clone().last().context("no format has one document a file")?;
+    let last = whole.clone().next_back().context("no format has one document a file")?;
     Ok(whole.find(|format| format.recognises(name, head)).unwrap_or(last))
 }
