@@ -18,7 +18,7 @@
 //!
 //! | tests | need |
 //! |---|---|
-//! | `stores`, `faults::stores`, `nightly::servers` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
+//! | `stores`, `faults::stores`, `chunk::store_servers`, `nightly::servers` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
 //! | `hbase` | `scripts/hbase/build` |
 //! | `codecs`, one of `pack` | `scripts/hadoop/build` |
 //! | `launch::ssh` | `scripts/sshd/build` |
