@@ -16,12 +16,12 @@ use super::pack_layout::{
     PackNumber, PackedChunk,
 };
 
-/// Largest number of frames that are compressed at the same time.
-const FRAMES_AT_ONCE: usize = 2;
+/// The first level of zstd that takes much memory: some 60 MB for a frame.
+const HEAVY_LEVEL: i32 = 6;
 
 /// A pack that is being written. Frames are compressed by threads of their own, while the next one is filled.
 ///
-/// Memory: a frame, seven times, and 20 bytes for each chunk.
+/// Memory: a frame, seven times, what zstd takes, and 20 bytes for each chunk.
 pub(in crate::chunk) struct ChunkPackWriter {
     output: Box<dyn Output>,
     path: String,
@@ -32,7 +32,7 @@ pub(in crate::chunk) struct ChunkPackWriter {
     /// Chunks of the frame that is being filled.
     frame: Vec<u8>,
     first_chunk: u32,
-    /// The frames before that one that are being compressed, at most [`FRAMES_AT_ONCE`].
+    /// The frames before that one that are being compressed: two at most, and one at [`HEAVY_LEVEL`] and above.
     compressing: VecDeque<CompressingFrame>,
     level: i32,
 }
@@ -84,7 +84,8 @@ impl ChunkPackWriter {
 
     /// Begins to compress the frame.
     fn close_frame(&mut self) -> Result<()> {
-        if self.compressing.len() == FRAMES_AT_ONCE {
+        let most = if self.level < HEAVY_LEVEL { 2 } else { 1 };
+        if self.compressing.len() == most {
             self.write_compressed()?;
         }
         let (frame, level) = (mem::take(&mut self.frame), self.level);
