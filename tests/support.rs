@@ -229,6 +229,13 @@ pub fn signal(process: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &process.to_string()]).status().unwrap().success());
 }
 
+/// Waits until a process is stopped or has ended.
+#[track_caller]
+pub fn wait_until_stopped(process: u32) {
+    let is_stopped = || status(process).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
+    wait_until("the process stops", Duration::from_secs(60), is_stopped);
+}
+
 /// Waits until `done` is true, and fails after `limit`.
 #[track_caller]
 pub fn wait_until(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {

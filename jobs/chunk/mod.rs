@@ -33,7 +33,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ChunkTool::Clean(args) => clean::run(common, *args),
         ChunkTool::Compare(args) => compare::run(common, &args),
         ChunkTool::Export(args) => export::run(common, *args),
-        ChunkTool::Put { store, inputs } => put::put(&store, &inputs, common.workers()),
+        ChunkTool::Put { store, inputs } => put::put(common, &store, &inputs),
         ChunkTool::Restore(args) => restore::restore(&args, common.workers()),
         ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),
         ChunkTool::Stats { store, by, json } => stats::print_stats(&store, by, json),

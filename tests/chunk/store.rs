@@ -178,6 +178,8 @@ fn files_that_have_not_changed_are_made_of_the_chunks_that_they_had() {
         here.write(&format!("in/{name}"), docx(&paragraphs(&mut random, 30)));
     }
     here.write("in/c.txt", random.text(3000));
+    // It is not held in memory.
+    here.write("in/long", random.text(6 << 20));
     let put = |unchanged: &str| {
         let said = here.run("chunk put store in").ends(0).stdout;
         assert!(said.contains(&format!("{unchanged} of them unchanged")), "{said}");
@@ -186,20 +188,20 @@ fn files_that_have_not_changed_are_made_of_the_chunks_that_they_had() {
         assert!(restored(&here, "store", "latest") == files, "{said}");
     };
     put("0");
-    put("3");
+    put("4");
     // What is before, between and behind them does not matter, nor do permissions and times, which are those of now.
     here.write("in/a.txt", random.text(100));
     here.write("in/c.txt", random.text(100));
     here.write("in/e.txt", random.text(100));
     fs::set_permissions(here.path("in/d.docx"), Permissions::from_mode(0o640)).unwrap();
-    put("2");
+    put("3");
     assert_eq!(fs::metadata(here.path("restored/in/d.docx")).unwrap().permissions().mode() & 0o777, 0o640);
     // The snapshot before the last one may be gone.
     here.run("chunk forget store --keep-last 1").ends(0);
     here.run("chunk prune store").ends(0);
-    put("5");
+    put("6");
     fs::remove_file(here.path("in/b.docx")).unwrap();
-    put("4");
+    put("5");
     here.run("chunk check store --read-data").ends(0);
     // Chunks that are lost are stored again.
     for pack in fs::read_dir(here.path("store/packs")).unwrap() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::store::{docx, restored, snapshots, stats};
-use crate::support::{Folder, Random, Tree, run, signal, status, wait_until};
+use crate::support::{Folder, Random, Tree, run, signal, wait_until_stopped};
 
 /// Changes the folder `in`: adds, changes or removes a file.
 fn change(here: &Folder, random: &mut Random) {
@@ -83,8 +83,7 @@ fn a_prune_takes_nothing_from_a_put_that_is_running() {
             .env("DEDUP_FAULT", format!("0 create {step} stop"))
             .spawn()
             .unwrap();
-        let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
-        wait_until("the put stops", std::time::Duration::from_secs(60), is_stopped);
+        wait_until_stopped(put.id());
         if put.try_wait().unwrap().is_some() {
             break;
         }
@@ -162,8 +161,7 @@ fn files_of_the_index_that_others_replace_go_unless_a_put_may_read_them() {
     let few = count();
     assert!(few < 10, "{few} files");
     let mut put = here.command("chunk put store in").env("DEDUP_FAULT", "0 create 2 stop").spawn().unwrap();
-    let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
-    wait_until("the put stops", std::time::Duration::from_secs(60), is_stopped);
+    wait_until_stopped(put.id());
     puts(20..40);
     let many = count();
     assert!(many >= few + 20, "{many} files beside a put");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::store::{docx, restored, stats};
+use super::store::{docx, restored, snapshots, stats};
 use crate::faults::kills::{family, kill_any, kills_and_seed};
 use crate::support::{Folder, Random, Tree};
 
@@ -34,12 +34,6 @@ fn change(here: &Folder, random: &mut Random) {
             }
         }
     }
-}
-
-fn names(here: &Folder) -> Vec<String> {
-    let stats = stats(here, "store");
-    let names = stats["snapshots"].as_array().unwrap().iter();
-    names.map(|snapshot| snapshot["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Runs a command, and kills one of its processes after a while. Returns whether it was killed before it had ended, and how
@@ -96,7 +90,7 @@ fn every_snapshot_survives_kills_at_any_moment() {
         if !here.path("store/chunks.json").exists() {
             continue;
         }
-        let listed = names(&here);
+        let listed = snapshots(&here);
         if at == 1 {
             // A forget either has forgotten its snapshot or has not.
             known.retain(|name, _| listed.contains(name) || Some(name) != victim.as_ref());

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::iter;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::store::docx;
 use crate::stores::Both;
-use crate::support::{Folder, Random, Run, Tree, signal, status, wait_until};
+use crate::support::{Folder, Random, Run, Tree, signal, wait_until_stopped};
 
 /// Returns a command on the store, which has the settings of its server.
 fn command(both: &Both, line: &str) -> Command {
@@ -86,7 +85,7 @@ fn everything_works(both: &Both) {
     let printed = both.run("chunk restore @/store --name in/c.txt").ends(0).stdout;
     assert!(printed.as_bytes() == known.last_key_value().unwrap().1["in/c.txt"]);
     let before = stats(both);
-    assert_eq!((before["snapshots"].as_array().unwrap().len(), &before["damages"]), (2, &Value::Null));
+    assert_eq!(before["snapshots"].as_array().unwrap().len(), 2);
     both.run("chunk check @/store --read-data").ends(0);
 
     // The pack of the first snapshot is written again, in its own place.
@@ -234,8 +233,7 @@ fn a_prune_takes_nothing_from_a_put(both: &Both) {
         let mut put = command(both, "chunk put @/store in");
         put.env("DEDUP_FAULT", format!("0 request {request} stop")).stdout(Stdio::null());
         let mut put = put.spawn().unwrap();
-        let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
-        wait_until("the put stops", Duration::from_secs(60), is_stopped);
+        wait_until_stopped(put.id());
         if put.try_wait().unwrap().is_some() {
             break;
         }

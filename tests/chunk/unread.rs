@@ -4,10 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::store::{restored, snapshots, stats};
-use crate::support::{Folder, Random, signal, status, wait_until};
+use crate::support::{Folder, Random, signal, wait_until_stopped};
 
 #[test]
 fn files_that_cannot_be_read_are_named_and_all_others_are_put() {
@@ -25,8 +24,7 @@ fn files_that_cannot_be_read_are_named_and_all_others_are_put() {
     // The put has listed its files when it creates the first one of the store.
     let mut put = here.command("chunk put store in");
     let mut put = put.env("DEDUP_FAULT", "0 create 1 stop").stderr(Stdio::piped()).spawn().unwrap();
-    let is_stopped = || status(put.id()).is_none_or(|(_, state)| matches!(state, 'T' | 'Z'));
-    wait_until("the put stops", Duration::from_secs(60), is_stopped);
+    wait_until_stopped(put.id());
     fs::remove_file(here.path("in/gone")).unwrap();
     signal(put.id(), "CONT");
     let (ended, mut said) = (put.wait().unwrap(), String::new());

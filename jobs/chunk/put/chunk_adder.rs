@@ -88,24 +88,23 @@ impl ChunkAdder {
         Ok(())
     }
 
-    /// Returns the chunks of a file of a snapshot, whose packs are `packs`, as runs of this put. `None` if they may not be
-    /// used, or are no longer there.
-    pub fn reuse(&mut self, packs: &[PackNumber], chunks: &[ChunkRun]) -> Option<Vec<ChunkRun>> {
-        let are_there = chunks.iter().all(|run| {
-            let Some(number) = packs.get(run.pack as usize).filter(|number| self.usable.contains(number))
-            else {
-                return false;
-            };
+    /// Whether the chunks of a file of a snapshot, whose packs are `packs`, are there and may be used.
+    pub fn can_reuse(&mut self, packs: &[PackNumber], chunks: &[ChunkRun]) -> bool {
+        chunks.iter().all(|run| {
+            let number = packs.get(run.pack as usize).filter(|number| self.usable.contains(number));
             let (first, count) = (run.first as usize, run.count as usize);
             // A pack that is damaged has no chunk that could be used.
-            self.open.pack(*number).is_ok_and(|pack| {
+            number.and_then(|number| self.open.pack(*number).ok()).is_some_and(|pack| {
                 let chunks = pack.directory.chunks.get(first..first + count);
                 chunks.is_some_and(|chunks| chunks.iter().all(|chunk| chunk.bytes > 0))
             })
-        });
-        let mut with_number =
-            |run: &ChunkRun| ChunkRun { pack: self.number_of(packs[run.pack as usize]), ..*run };
-        are_there.then(|| chunks.iter().map(&mut with_number).collect())
+        })
+    }
+
+    /// Returns the chunks of a file of a snapshot, for which [`ChunkAdder::can_reuse`] was true, as runs of this put.
+    pub fn reuse(&mut self, packs: &[PackNumber], chunks: &[ChunkRun]) -> Vec<ChunkRun> {
+        let renumber = |run: &ChunkRun| ChunkRun { pack: self.number_of(packs[run.pack as usize]), ..*run };
+        chunks.iter().map(renumber).collect()
     }
 
     /// Returns the place of a pack in the list of the snapshot, to which it is added.

@@ -4,12 +4,13 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use anyhow::{Context, Result};
+use blake3::Hasher;
 use cluster::{BlobReader, Error};
 use datasets::{DeflatePart, Extractors, UndoneFile};
 use fastcdc::v2020::FastCDC;
 
 use super::input::PutFile;
-use crate::chunk::store::ChunkId;
+use crate::chunk::store::{ChunkId, SnapshotFile};
 
 /// A file that is longer than this is not held in memory, and its streams are not undone.
 pub(super) const LONG_FILE_BYTES: u64 = 16 << 20;
@@ -56,18 +57,21 @@ pub(super) enum LookedAt {
     Unread(Error),
 }
 
-/// Reads a file and cuts it, unless it is short and has the hash `earlier`. If its streams can be undone, what each of them
-/// holds is cut for itself.
+/// Reads a file and cuts it, unless it is what it was `before`. If its streams can be undone, what each of them holds is cut
+/// for itself.
 ///
 /// # Errors
 /// When no process can be started.
 pub(super) fn cut_file(
     file: &PutFile,
-    earlier: Option<&[u8; 32]>,
+    before: Option<&SnapshotFile>,
     extractors: &Extractors,
 ) -> Result<LookedAt> {
     if file.bytes > LONG_FILE_BYTES {
-        return Ok(LookedAt::Long);
+        let before = before.filter(|before| before.bytes == file.bytes);
+        // What else becomes of it is told by whoever cuts it.
+        let is_unchanged = before.is_some_and(|before| hash_of(file).is_ok_and(|hash| hash == before.hash));
+        return Ok(if is_unchanged { LookedAt::Unchanged } else { LookedAt::Long });
     }
     let contents = match read_file(file) {
         Ok(contents) => contents,
@@ -77,7 +81,7 @@ pub(super) fn cut_file(
         return Ok(LookedAt::Long);
     }
     let (bytes, hash) = (contents.len() as u64, *blake3::hash(&contents).as_bytes());
-    if earlier == Some(&hash) {
+    if before.is_some_and(|before| before.hash == hash) {
         return Ok(LookedAt::Unchanged);
     }
     let undone = UndoneFile::of_foreign(&contents, extractors);
@@ -109,6 +113,13 @@ fn read_file(file: &PutFile) -> Result<Vec<u8>, Error> {
     let read = BlobReader::new(blob, 0, u64::MAX).take(LONG_FILE_BYTES + 1).read_to_end(&mut contents);
     read.map_err(|error| reading(file, error))?;
     Ok(contents)
+}
+
+/// Returns the hash of a file without holding it.
+fn hash_of(file: &PutFile) -> Result<[u8; 32]> {
+    let mut hasher = Hasher::new();
+    hasher.update_reader(BlobReader::new(file.store.open(&file.path)?, 0, u64::MAX))?;
+    Ok(*hasher.finalize().as_bytes())
 }
 
 /// Returns the error of a file that cannot be read to its end.

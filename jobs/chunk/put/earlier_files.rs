@@ -2,9 +2,11 @@
 
 use std::iter::Peekable;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
+use cluster::one_line;
 
 use crate::chunk::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotReader};
+use crate::cli::terminal::say;
 
 /// The files of the newest snapshot of the same inputs, in the order of their names; none if there is no such snapshot, or
 /// it is damaged or of another version of what undoes deflate.
@@ -20,16 +22,16 @@ impl EarlierFiles {
     /// # Errors
     /// Those of the store.
     pub fn open(store: &ChunkStore, inputs: &[String], undone_by: &str) -> Result<Self> {
-        // Whoever checks the store is told of what is damaged.
-        let snapshots = store.snapshots(drop)?;
+        let snapshots = store.snapshots(|damage| say(format_args!("warning: {damage}")))?;
         let newest = snapshots
             .into_iter()
             .rfind(|snapshot| snapshot.inputs == inputs && snapshot.undone_by == undone_by);
-        let opened = newest.and_then(|newest| {
-            let mut reader = SnapshotReader::open(store, &newest).ok()?;
-            let files = std::iter::from_fn(move || reader.next().ok().flatten());
-            Some((newest.packs, Box::new(files) as Box<dyn Iterator<Item = SnapshotFile>>))
-        });
+        let opened = newest.map(|newest| Ok((SnapshotReader::open(store, &newest)?, newest.packs)));
+        let opened =
+            opened.and_then(|opened: Result<_>| opened.inspect_err(warn).ok()).map(|(mut reader, packs)| {
+                let files = std::iter::from_fn(move || reader.next().inspect_err(warn).ok().flatten());
+                (packs, Box::new(files) as Box<dyn Iterator<Item = SnapshotFile>>)
+            });
         let (packs, files) = opened.unwrap_or_else(|| (Vec::new(), Box::new(std::iter::empty())));
         Ok(EarlierFiles { packs, files: files.peekable() })
     }
@@ -39,4 +41,9 @@ impl EarlierFiles {
         while self.files.next_if(|file| file.name.as_str() < name).is_some() {}
         self.files.next_if(|file| file.name == name)
     }
+}
+
+/// Tells why files cannot be compared with what they were.
+fn warn(error: &Error) {
+    say(one_line(&format!("warning: unchanged files are put as if they had changed: {error:#}")));
 }

@@ -27,6 +27,7 @@ use super::store::{
     ChunkIndex, ChunkRun, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest,
     SnapshotWriter, now,
 };
+use crate::Common;
 use crate::cli::terminal::{print, say};
 use crate::corpus::at_once::each;
 use crate::output::LockOwner;
@@ -42,13 +43,14 @@ const UNDONE_BY: &str = "preflate-rs 0.7.6";
 /// of, and all others are put.
 ///
 /// # Errors
-/// Those of the stores, and when no file can be read. Then there is no snapshot; chunks that are in the store already are used by the next put.
-pub(super) fn put(uri: &str, inputs: &[String], workers: usize) -> Result<u8> {
+/// Those of the stores, and when no file can be read. Then there is no snapshot; chunks that are in the store already are
+/// used by the next put.
+pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
     let stores = Stores::new();
     let found = find_files(&stores, inputs)?;
     let store = ChunkStore::open_or_create(&stores, uri)?;
     let claim = PutClaim::new(&store)?;
-    let manifest = add_snapshot(&store, inputs, &found, workers)?;
+    let manifest = add_snapshot(&store, inputs, &found, common.workers())?;
     drop(claim);
     // The snapshot is whole by now.
     if let Err(error) = ChunkIndex::remove_replaced(&store) {
@@ -56,10 +58,12 @@ pub(super) fn put(uri: &str, inputs: &[String], workers: usize) -> Result<u8> {
     }
     let SnapshotCounts { files, unchanged_files, bytes, new_chunk_bytes, stored_bytes, unread, .. } =
         manifest.counts;
-    print(format_args!(
-        "snapshot {}: {files} files, {unchanged_files} of them unchanged, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",
-        manifest.name
-    ))?;
+    if !common.progress.quiet {
+        print(format_args!(
+            "snapshot {}: {files} files, {unchanged_files} of them unchanged, {bytes} bytes; {new_chunk_bytes} bytes of new chunks in {stored_bytes} bytes\n",
+            manifest.name
+        ))?;
+    }
     if unread > 0 {
         say(format_args!("{unread} files or folders could not be read, and are not in the snapshot"));
     }
@@ -82,22 +86,21 @@ fn add_snapshot(
     while !rest.is_empty() {
         let (batch, behind) = rest.split_at(batch(rest, workers));
         rest = behind;
-        let batch: Vec<_> = batch.iter().map(|file| (file, earlier.find(&file.name))).collect();
-        let looked_at = each(workers, &batch, |(file, before)| {
-            cut_file(file, before.as_ref().map(|before| &before.hash), &extractors)
-        })?;
-        for ((file, before), mut looked_at) in batch.into_iter().zip(looked_at) {
-            if let (LookedAt::Unchanged, Some(before)) = (&looked_at, before) {
-                if let Some(chunks) = adder.reuse(&earlier.packs, &before.chunks) {
-                    snapshot.push(&unchanged(file, before, chunks, &mut counts))?;
-                    continue;
+        let before = |file: &'_ PutFile| {
+            earlier.find(&file.name).filter(|before| adder.can_reuse(&earlier.packs, &before.chunks))
+        };
+        let before: Vec<_> = batch.iter().map(before).collect();
+        let batch: Vec<_> = batch.iter().zip(before).collect();
+        let looked_at = each(workers, &batch, |(file, before)| cut_file(file, before.as_ref(), &extractors))?;
+        for ((file, before), looked_at) in batch.into_iter().zip(looked_at) {
+            let added = match (looked_at, before) {
+                (LookedAt::Cut(cut), _) => Ok(add_file(&mut adder, file, cut, &mut counts)?),
+                (LookedAt::Unread(error), _) => Err(error),
+                (LookedAt::Unchanged, Some(before)) => {
+                    let chunks = adder.reuse(&earlier.packs, &before.chunks);
+                    Ok(unchanged(file, before, chunks, &mut counts))
                 }
-                looked_at = cut_file(file, None, &extractors)?;
-            }
-            let added = match looked_at {
-                LookedAt::Cut(cut) => Ok(add_file(&mut adder, file, cut, &mut counts)?),
-                LookedAt::Unchanged | LookedAt::Long => add_long_file(&mut adder, file, &mut counts)?,
-                LookedAt::Unread(error) => Err(error),
+                (LookedAt::Unchanged | LookedAt::Long, _) => add_long_file(&mut adder, file, &mut counts)?,
             };
             match added {
                 Ok(file) => snapshot.push(&file)?,

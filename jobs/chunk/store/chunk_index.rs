@@ -162,12 +162,23 @@ impl ChunkIndex {
         Ok(())
     }
 
-    /// Reads every byte of the files, and names the first that is damaged.
+    /// Reads every byte of the files, and names the first that is damaged. A put that ends meanwhile may remove files, and then
+    /// those that are left are read.
     ///
     /// # Errors
     /// Those of the store, and [`cluster::Error::Damaged`].
     pub fn check(store: &ChunkStore) -> Result<()> {
-        files(store)?.iter().try_for_each(|file| Ok(file.run.check()?))
+        let names = || Ok::<_, anyhow::Error>(entries(store)?.into_iter().map(|(name, _)| name).collect());
+        let mut before: BTreeSet<String> = names()?;
+        loop {
+            let checked =
+                files(store).and_then(|files| files.iter().try_for_each(|file| Ok(file.run.check()?)));
+            let after = names()?;
+            if checked.is_ok() || after == before {
+                return checked;
+            }
+            before = after;
+        }
     }
 
     /// Removes files whose rows are in others, unless a put is running that may have opened them.
@@ -180,7 +191,9 @@ impl ChunkIndex {
         if !living_claims(store)?.is_empty() {
             return Ok(());
         }
-        for name in entries.iter().flat_map(|(_, entry)| &entry.replaces) {
+        let listed: BTreeSet<&String> = entries.iter().map(|(name, _)| name).collect();
+        let replaced = entries.iter().flat_map(|(_, entry)| &entry.replaces);
+        for name in replaced.filter(|name| listed.contains(name)) {
             for extension in ["json", "run"] {
                 store.store.remove(&store.path_of(&format!("{FOLDER}/{name}.{extension}")))?;
             }

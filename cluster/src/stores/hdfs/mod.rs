@@ -9,6 +9,7 @@ mod calls;
 mod failure;
 mod limits;
 mod output;
+mod rename;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ use self::calls::Calls;
 use self::failure::HdfsFailure;
 pub use self::limits::HdfsLimits;
 use self::output::HdfsOutput;
+use self::rename::rename;
 use super::error::Error;
 use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden};
 
@@ -152,16 +154,7 @@ impl Store for Hdfs {
 
 impl Rename for Hdfs {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        let rename = |client: Client, from: String| {
-            let to = to.to_owned();
-            async move { client.rename(&from, &to, false).await }
-        };
-        match self.calls.tell(from, rename) {
-            // The name node may have done the rename, with only its answer lost. No other process renames
-            // these files.
-            Err(failure) if failure.is_silence() && self.was_renamed(from, to) => Ok(()),
-            answer => answer.map_err(|failure| failure.error(&self.calls.name(from), "rename")),
-        }
+        rename(&self.calls, from, to, false)
     }
 
     fn remove_empty(&self, path: &str) -> Result<(), Error> {
@@ -194,10 +187,6 @@ impl Hdfs {
             path: status.path,
         };
         Ok(self.calls.ask(path, "list", list)?.into_iter().map(child).collect())
-    }
-
-    fn was_renamed(&self, from: &str, to: &str) -> bool {
-        matches!(self.exists(from), Ok(false)) && matches!(self.exists(to), Ok(true))
     }
 }
 

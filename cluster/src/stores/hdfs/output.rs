@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hdfs_native::Client;
 use hdfs_native::file::FileWriter;
 
 use super::calls::Calls;
 use super::failure::HdfsFailure;
+use super::rename::rename;
 use crate::stores::error::Error;
 use crate::stores::remote::NoAnswer;
 use crate::stores::store::Output;
@@ -52,23 +52,6 @@ impl HdfsOutput {
         self
     }
 
-    /// Gives the closed file its final name. The name node replaces a file of this name in one step.
-    fn rename(&self, to: &str) -> Result<(), Error> {
-        let rename = |client: Client, from: String| {
-            let to = to.to_owned();
-            async move { client.rename(&from, &to, true).await }
-        };
-        let is_gone = || {
-            let look = |client: Client, path: String| async move { client.get_file_info(&path).await };
-            matches!(self.calls.ask(&self.path, "look for", look), Err(Error::NotFound { .. }))
-        };
-        match self.calls.tell(&self.path, rename) {
-            // The name node has done it, and its answer was lost: nobody else removes this file.
-            Err(failure) if failure.is_silence() && is_gone() => Ok(()),
-            renamed => renamed.map_err(|failure| failure.error(&self.calls.name(&self.path), "rename")),
-        }
-    }
-
     /// Sends the buffer to the library.
     fn send(&mut self) -> Result<(), Error> {
         if self.buffer.is_empty() {
@@ -108,7 +91,7 @@ impl Output for HdfsOutput {
         self.send()?;
         self.with_writer(|mut writer| async move { writer.close().await.map(|()| writer) })?;
         if let Some(final_path) = &self.final_path {
-            self.rename(final_path)?;
+            rename(&self.calls, &self.path, final_path, true)?;
         }
         self.finished = true;
         Ok(())
