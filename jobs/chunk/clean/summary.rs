@@ -73,7 +73,7 @@ impl fmt::Display for CleanSummary {
             vec![
                 ("Units", "  different ones", near.different_units),
                 ("Units", "  pairs of these that were compared", near.candidates),
-                ("Units", "  near an earlier one that stays", near.near_units),
+                ("Units", "  near an earlier one that stays, or equal once cleaned", near.near_units),
             ]
         });
         let output = [

@@ -7,15 +7,12 @@ mod by_entry;
 mod entry_tree;
 mod kind;
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use cluster::Stores;
 use serde::Serialize;
 
-use self::kind::kind_of;
 use super::chunk_use::{ChunkUse, ChunkUses};
-use super::store::{ChunkStore, SnapshotCounts, SnapshotManifest, SnapshotReader};
+use super::store::{ChunkStore, SnapshotCounts, SnapshotManifest};
 use crate::cli::terminal::{print, say};
 
 pub(super) use self::by_entry::StatsBy;
@@ -23,8 +20,6 @@ pub(super) use self::by_entry::StatsBy;
 #[derive(Serialize)]
 struct StoreStats {
     snapshots: Vec<SnapshotStats>,
-    /// Files of all snapshots by their extensions.
-    kinds: BTreeMap<String, KindStats>,
     packs: usize,
     /// Number of bytes of packs, and of everything in the store.
     pack_bytes: u64,
@@ -44,12 +39,6 @@ struct SnapshotStats {
     own_chunk_bytes: u64,
 }
 
-#[derive(Default, Serialize)]
-struct KindStats {
-    files: u64,
-    bytes: u64,
-}
-
 /// Prints what a store holds, or a row for each snapshot, folder, file or kind of file. Returns 0.
 ///
 /// # Errors
@@ -67,17 +56,14 @@ pub(super) fn print_stats(uri: &str, by: Option<StatsBy>, json: bool) -> Result<
         return Ok(0);
     }
     print(format_args!(
-        "{:<28} {:>9} {:>14} {:>14} {:>14}\n",
-        "snapshot", "files", "bytes", "new chunks", "own chunks"
+        "{:<37} {:>9} {:>14} {:>14} {:>14}\n",
+        "snapshot", "files", "bytes", "new when put", "own chunks"
     ))?;
     for SnapshotStats { name, counts, own_chunk_bytes } in &stats.snapshots {
         let SnapshotCounts { files, bytes, new_chunk_bytes, .. } = counts;
         print(format_args!(
-            "{name:<28} {files:>9} {bytes:>14} {new_chunk_bytes:>14} {own_chunk_bytes:>14}\n"
+            "{name:<37} {files:>9} {bytes:>14} {new_chunk_bytes:>14} {own_chunk_bytes:>14}\n"
         ))?;
-    }
-    for (kind, KindStats { files, bytes }) in &stats.kinds {
-        print(format_args!("{kind:<28} {files:>9} {bytes:>14}\n"))?;
     }
     let StoreStats { packs, pack_bytes, bytes, chunks, chunk_bytes, unused_chunk_bytes, .. } = stats;
     print(format_args!(
@@ -90,7 +76,6 @@ pub(super) fn print_stats(uri: &str, by: Option<StatsBy>, json: bool) -> Result<
 fn stats_of(store: &ChunkStore, snapshots: Vec<SnapshotManifest>) -> Result<StoreStats> {
     let uses = ChunkUses::of(store, &snapshots)?;
     let mut stats = StoreStats {
-        kinds: kinds(store, &snapshots)?,
         snapshots: snapshots
             .into_iter()
             .map(|snapshot| SnapshotStats {
@@ -128,18 +113,4 @@ fn stats_of(store: &ChunkStore, snapshots: Vec<SnapshotManifest>) -> Result<Stor
         }
     }
     Ok(stats)
-}
-
-/// Counts the files of all snapshots by their extensions.
-fn kinds(store: &ChunkStore, snapshots: &[SnapshotManifest]) -> Result<BTreeMap<String, KindStats>> {
-    let mut kinds = BTreeMap::<String, KindStats>::new();
-    for manifest in snapshots {
-        let mut files = SnapshotReader::open(store, manifest)?;
-        while let Some(file) = files.next()? {
-            let kind = kinds.entry(kind_of(&file.name)).or_default();
-            kind.files += 1;
-            kind.bytes += file.bytes;
-        }
-    }
-    Ok(kinds)
 }
