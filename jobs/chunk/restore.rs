@@ -22,8 +22,8 @@ use crate::corpus::at_once::each_with;
 /// Number of files that the workers share at a time.
 const BATCH_FILES: usize = 1 << 10;
 
-/// Restores the files that `args` name, with so many workers if they go to a folder. Returns 0, or 1 if there are files that could not be restored, each of which is
-/// told of.
+/// Restores the files that `args` name; files that go to a folder are shared by the workers. Returns 0, or 1 if there are
+/// files that could not be restored, each of which is told of.
 ///
 /// Memory: that of a [`ContentReader`] for each worker, and what the list of the snapshot says of a thousand files.
 ///

@@ -30,7 +30,7 @@ impl<'a> TrialRestore<'a> {
     /// Begins with no file made.
     ///
     /// # Errors
-    /// When this program cannot be found, which makes the files again.
+    /// When this program, which the confined processes run, cannot be found.
     pub fn new(store: &'a ChunkStore, workers: usize) -> Result<Self> {
         let extractors = Arc::new(Extractors::of_this_program()?);
         Ok(TrialRestore { store, extractors, workers, whole: HashSet::new() })

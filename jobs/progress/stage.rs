@@ -18,13 +18,14 @@ pub(crate) enum Stage {
     Write,
     Pack,
     Unpack,
+    Put,
     Export,
     Commit,
 }
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 13] = [
+    pub const ALL: [Stage; 14] = [
         Stage::Start,
         Stage::Census,
         Stage::Count,
@@ -36,14 +37,15 @@ impl Stage {
         Stage::Write,
         Stage::Pack,
         Stage::Unpack,
+        Stage::Put,
         Stage::Export,
         Stage::Commit,
     ];
 
     /// Names of all stages, in the same order.
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 14] = [
         "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "pack", "unpack",
-        "export", "commit",
+        "put", "export", "commit",
     ];
 
     /// Returns the name of the stage for people and machines.

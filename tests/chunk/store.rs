@@ -189,6 +189,11 @@ fn files_that_have_not_changed_are_made_of_the_chunks_that_they_had() {
     };
     put("0");
     put("4");
+    here.run("chunk put store in --events events --metrics-file metrics --quiet").ends(0);
+    let read = |name| fs::read_to_string(here.path(name)).unwrap();
+    let (events, metrics) = (read("events"), read("metrics"));
+    assert!(events.contains("job_finished") && events.contains("\"put\""), "{events}");
+    assert!(metrics.contains("dedup_job_records_total{stage=\"put\"} 4"), "{metrics}");
     // What is before, between and behind them does not matter, nor do permissions and times, which are those of now.
     here.write("in/a.txt", random.text(100));
     here.write("in/c.txt", random.text(100));

@@ -18,6 +18,7 @@ use blake3::Hasher;
 use chrono::{DateTime, Utc};
 use cluster::{Stores, one_line};
 use datasets::{DeflatePart, Extractors};
+use serde_json::json;
 
 use self::chunk_adder::{AddedChunks, ChunkAdder};
 use self::cut::{CutFile, LONG_FILE_BYTES, LookedAt, cut_file, cut_long_file};
@@ -29,8 +30,9 @@ use super::store::{
 };
 use crate::Common;
 use crate::cli::terminal::{print, say};
-use crate::corpus::at_once::each;
+use crate::corpus::at_once::each_with;
 use crate::output::LockOwner;
+use crate::progress::{Progress, Stage, Watched, watch};
 
 /// A byte of deflate holds at most so many bytes.
 const MOST_EXPANSION: u64 = 1032;
@@ -50,7 +52,20 @@ pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
     let found = find_files(&stores, inputs)?;
     let store = ChunkStore::open_or_create(&stores, uri)?;
     let claim = PutClaim::new(&store)?;
-    let manifest = add_snapshot(&store, inputs, &found, common.workers())?;
+    let (progress, configuration) = (Progress::default(), json!({"inputs": inputs}));
+    let watched = Watched {
+        version: env!("CARGO_PKG_VERSION"),
+        job: Stage::Put.name(),
+        output: uri,
+        process: 0,
+        configuration: &configuration,
+        input_files: found.files.len() as u64,
+        input_bytes: found.files.iter().map(|file| file.bytes).sum(),
+        splits: 0,
+    };
+    let manifest = watch(&common.progress, &watched, &progress, || {
+        add_snapshot(&store, inputs, &found, &progress, common.workers())
+    })?;
     drop(claim);
     // The snapshot is whole by now.
     if let Err(error) = ChunkIndex::remove_replaced(&store) {
@@ -74,6 +89,7 @@ fn add_snapshot(
     store: &ChunkStore,
     inputs: &[String],
     found: &FoundFiles,
+    progress: &Progress,
     workers: usize,
 ) -> Result<SnapshotManifest> {
     let extractors = Arc::new(Extractors::of_this_program()?);
@@ -91,7 +107,17 @@ fn add_snapshot(
         };
         let before: Vec<_> = batch.iter().map(before).collect();
         let batch: Vec<_> = batch.iter().zip(before).collect();
-        let looked_at = each(workers, &batch, |(file, before)| cut_file(file, before.as_ref(), &extractors))?;
+        let worker = |index| {
+            let at = progress.worker(index);
+            at.enter(Stage::Put);
+            at
+        };
+        let looked_at = each_with(workers, &batch, worker, |at, (file, before)| {
+            let looked_at = cut_file(file, before.as_ref(), &extractors)?;
+            at.read(1, file.bytes);
+            at.done(file.bytes);
+            Ok(looked_at)
+        })?;
         for ((file, before), looked_at) in batch.into_iter().zip(looked_at) {
             let added = match (looked_at, before) {
                 (LookedAt::Cut(cut), _) => Ok(add_file(&mut adder, file, cut, &mut counts)?),
