@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use anyhow::Result;
-use cluster::{Stores, one_line};
+use cluster::{Error, Stores, one_line};
 
 use super::args::CheckArgs;
 use super::store::{
@@ -46,7 +46,7 @@ pub(super) fn check(args: &CheckArgs, workers: usize) -> Result<u8> {
     let mut damages = Damages(0);
     // A put that ends meanwhile has packs that are listed, and no snapshot that is.
     let mut lines = Vec::new();
-    let snapshots = store.snapshots(|damage| lines.push(damage))?;
+    let snapshots = store.snapshots(|_, damage| lines.push(damage))?;
     lines.iter().try_for_each(|line| damages.tell(line))?;
     let mut packs = BTreeMap::new();
     let mut bytes = 0;
@@ -66,10 +66,11 @@ pub(super) fn check(args: &CheckArgs, workers: usize) -> Result<u8> {
                 let lengths = pack.directory.chunks.iter().map(|chunk| chunk.bytes).collect();
                 packs.insert(number, CheckedPack { bytes: lengths, damaged });
             }
-            Err(error) => {
+            Err(error @ (Error::Damaged { .. } | Error::NotFound { .. })) => {
                 damaged_packs += 1;
                 damages.tell(&error.to_string())?;
             }
+            Err(error) => return Err(error.into()),
         }
     }
     if let Err(error) = ChunkIndex::check(&store) {
@@ -83,7 +84,9 @@ pub(super) fn check(args: &CheckArgs, workers: usize) -> Result<u8> {
     for manifest in &snapshots {
         if let Err(error) = check_snapshot(&store, manifest, &packs, trial.as_mut(), &mut files, &mut damages)
         {
-            damages.tell(&format!("snapshot {}: {error:#}", manifest.name))?;
+            if !store.is_forgotten(manifest)? {
+                damages.tell(&format!("snapshot {}: {error:#}", manifest.name))?;
+            }
         }
     }
     if damaged_packs > 0 {

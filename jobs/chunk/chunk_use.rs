@@ -29,25 +29,34 @@ impl<U> Default for ChunkUses<U> {
 }
 
 impl ChunkUses {
-    /// Reads all snapshots.
+    /// Reads all snapshots. One that is forgotten meanwhile may count or not.
     ///
     /// # Errors
     /// Those of the store, and damage of a snapshot.
     pub fn of(store: &ChunkStore, snapshots: &[SnapshotManifest]) -> Result<Self> {
         let mut uses = ChunkUses::default();
         for (at, manifest) in (0..).zip(snapshots) {
-            let mut files = SnapshotReader::open(store, manifest)?;
-            while let Some(file) = files.next()? {
-                uses.add(manifest, &file, |chunk| {
-                    *chunk = match *chunk {
-                        ChunkUse::None => ChunkUse::One(at),
-                        ChunkUse::One(other) if other == at => *chunk,
-                        _ => ChunkUse::Several,
-                    };
-                });
+            if let Err(error) = uses.add_snapshot(store, at, manifest)
+                && !store.is_forgotten(manifest)?
+            {
+                return Err(error);
             }
         }
         Ok(uses)
+    }
+
+    fn add_snapshot(&mut self, store: &ChunkStore, at: u32, manifest: &SnapshotManifest) -> Result<()> {
+        let mut files = SnapshotReader::open(store, manifest)?;
+        while let Some(file) = files.next()? {
+            self.add(manifest, &file, |chunk| {
+                *chunk = match *chunk {
+                    ChunkUse::None => ChunkUse::One(at),
+                    ChunkUse::One(other) if other == at => *chunk,
+                    _ => ChunkUse::Several,
+                };
+            });
+        }
+        Ok(())
     }
 }
 

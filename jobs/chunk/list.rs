@@ -1,9 +1,7 @@
 //! `chunk ls`: the snapshots of a store, or the files of one.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use anyhow::Result;
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use cluster::{Stores, one_line};
 use serde_json::json;
 
@@ -24,7 +22,7 @@ pub(super) fn list(uri: &str, snapshot: Option<&str>, json: bool) -> Result<u8> 
 }
 
 fn list_snapshots(store: &ChunkStore, json: bool) -> Result<()> {
-    for snapshot in store.snapshots(|damage| say(format_args!("warning: {damage}")))? {
+    for snapshot in store.snapshots(|_, damage| say(format_args!("warning: {damage}")))? {
         if json {
             print(format_args!("{}\n", serde_json::to_string(&snapshot.facts())?))?;
         } else {
@@ -45,10 +43,9 @@ fn list_files(store: &ChunkStore, name: &str, json: bool) -> Result<()> {
     let manifest = store.snapshot(name)?;
     let mut files = SnapshotReader::open(store, &manifest)?;
     while let Some(file) = files.next()? {
-        let modified = file.modified.and_then(|time| u64::try_from(time).ok()).map(|time| {
-            let time = UNIX_EPOCH + Duration::from_nanos(time);
-            DateTime::<Utc>::from(time).format("%Y-%m-%dT%H:%M:%SZ").to_string()
-        });
+        let second = file.modified.and_then(|time| i64::try_from(time.div_euclid(1_000_000_000)).ok());
+        let time = second.and_then(|second| DateTime::from_timestamp(second, 0));
+        let modified = time.map(|time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string());
         if json {
             let hash = blake3::Hash::from_bytes(file.hash).to_hex().to_string();
             let line = json!({

@@ -34,11 +34,11 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ChunkTool::Compare(args) => compare::run(common, &args),
         ChunkTool::Export(args) => export::run(common, *args),
         ChunkTool::Put { store, inputs } => put::put(common, &store, &inputs),
-        ChunkTool::Restore(args) => restore::restore(&args, common.workers()),
+        ChunkTool::Restore(args) => restore::restore(common, &args),
         ChunkTool::Ls { store, snapshot, json } => list::list(&store, snapshot.as_deref(), json),
         ChunkTool::Stats { store, by, json } => stats::print_stats(&store, by, json),
         ChunkTool::Check(args) => check::check(&args, common.workers()),
-        ChunkTool::Forget(args) => prune::forget(&args),
-        ChunkTool::Prune(args) => prune::prune(&args),
+        ChunkTool::Forget(args) => prune::forget(&args, common.progress.quiet),
+        ChunkTool::Prune(args) => prune::prune(&args, common.progress.quiet),
     }
 }

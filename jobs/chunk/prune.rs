@@ -36,12 +36,13 @@ enum PackChange {
 ///
 /// # Errors
 /// Those of the store, and [`WrongUse`] when there is no such snapshot, or none is named.
-pub(super) fn forget(args: &ForgetArgs) -> Result<u8> {
+pub(super) fn forget(args: &ForgetArgs, quiet: bool) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), &args.store)?;
-    let snapshots = all_snapshots(&store)?;
     let mut gone: BTreeSet<String> = BTreeSet::new();
     for name in &args.snapshots {
-        gone.insert(store.snapshot(name)?.name);
+        // One that is damaged is known by its whole name alone.
+        let is_whole = !name.contains('/') && store.store.exists(&store.manifest_path(name))?;
+        gone.insert(if is_whole { name.clone() } else { store.snapshot(name)?.name });
     }
     if args.keep_last.is_none() && args.older_than.is_none() && gone.is_empty() {
         return Err(
@@ -51,16 +52,19 @@ pub(super) fn forget(args: &ForgetArgs) -> Result<u8> {
     if args.keep_last.is_some() || args.older_than.is_some() {
         let kept = args.keep_last.unwrap_or(0);
         let oldest = args.older_than.map_or(u64::MAX, |age| now().saturating_sub(age.as_millis() as u64));
+        let snapshots = all_snapshots(&store)?;
         let old = snapshots.iter().rev().skip(kept).filter(|snapshot| snapshot.time < oldest);
         gone.extend(old.map(|snapshot| snapshot.name.clone()));
     }
     for name in &gone {
         if !args.dry_run {
-            store.store.remove(&store.path_of(&format!("snapshots/{name}.json")))?;
+            store.store.remove(&store.manifest_path(name))?;
             store.store.remove(&store.path_of(&format!("snapshots/{name}.files")))?;
         }
         let would = if args.dry_run { "would be forgotten" } else { "is forgotten" };
-        print(format_args!("snapshot {name} {would}\n"))?;
+        if !quiet {
+            print(format_args!("snapshot {name} {would}\n"))?;
+        }
     }
     Ok(0)
 }
@@ -68,9 +72,11 @@ pub(super) fn forget(args: &ForgetArgs) -> Result<u8> {
 /// Returns the snapshots. If one is damaged nothing may be removed, because it may want any chunk.
 fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
     let mut damage = None;
-    let snapshots = store.snapshots(|found| damage = Some(found))?;
+    let snapshots = store.snapshots(|_, found| damage = Some(found))?;
     match damage {
-        Some(damage) => anyhow::bail!("{damage}; remove that snapshot first, or bring it back"),
+        Some(damage) => {
+            anyhow::bail!("{damage}; bring that snapshot back, or remove it: chunk forget takes its name")
+        }
         None => Ok(snapshots),
     }
 }
@@ -79,7 +85,7 @@ fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
 ///
 /// # Errors
 /// Those of the store, and [`crate::Locked`] when another prune is at work.
-pub(super) fn prune(args: &PruneArgs) -> Result<u8> {
+pub(super) fn prune(args: &PruneArgs, quiet: bool) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), &args.store)?;
     if args.dry_run {
         return report(&store);
@@ -90,12 +96,12 @@ pub(super) fn prune(args: &PruneArgs) -> Result<u8> {
         say(format_args!("error: {error:#}"));
         std::process::exit(1);
     })?;
-    let result = prune_locked(&store);
+    let result = prune_locked(&store, quiet);
     lock.release()?;
     result
 }
 
-fn prune_locked(store: &ChunkStore) -> Result<u8> {
+fn prune_locked(store: &ChunkStore, quiet: bool) -> Result<u8> {
     let changes = changes(store, &all_snapshots(store)?)?;
     let already: BTreeSet<PackNumber> =
         frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect();
@@ -133,7 +139,9 @@ fn prune_locked(store: &ChunkStore) -> Result<u8> {
         }
     }
     remove_unfinished(store)?;
-    print(format_args!("{bytes} bytes freed\n"))?;
+    if !quiet {
+        print(format_args!("{bytes} bytes freed\n"))?;
+    }
     if let Some(claim) = waiting {
         print(format_args!(
             "some packs wait for a put that is running (\"{}\"); prune again when it has ended\n",

@@ -10,11 +10,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use cluster::{Stores, one_line, path_of_text};
 use datasets::Extractors;
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 
 use super::args::RestoreArgs;
 use super::name_filter::NameFilter;
 use super::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
+use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::corpus::at_once::each_with;
@@ -29,7 +30,7 @@ const BATCH_FILES: usize = 1 << 10;
 ///
 /// # Errors
 /// Those of the store, and [`WrongUse`] when no file has such a name.
-pub(super) fn restore(args: &RestoreArgs, workers: usize) -> Result<u8> {
+pub(super) fn restore(common: &Common, args: &RestoreArgs) -> Result<u8> {
     let stores = Stores::new();
     let store = ChunkStore::open(&stores, &args.store)?;
     let manifest = store.snapshot(&args.snapshot)?;
@@ -38,7 +39,7 @@ pub(super) fn restore(args: &RestoreArgs, workers: usize) -> Result<u8> {
         None => None,
     };
     let extractors = Arc::new(Extractors::of_this_program()?);
-    let workers = if folder.is_some() { workers } else { 1 };
+    let workers = if folder.is_some() { common.workers() } else { 1 };
     let mut files = SnapshotReader::open(&store, &manifest)?;
     let (mut restored, mut failed, mut is_end) = (0u64, 0u64, false);
     let mut wanted = NameFilter::new(&args.names);
@@ -73,7 +74,7 @@ pub(super) fn restore(args: &RestoreArgs, workers: usize) -> Result<u8> {
         }
     }
     wanted.finish(std::slice::from_ref(&manifest))?;
-    if folder.is_some() {
+    if folder.is_some() && !common.progress.quiet {
         say(format_args!("{restored} files restored from snapshot {}", manifest.name));
     }
     Ok(u8::from(failed > 0))
@@ -106,7 +107,7 @@ fn restore_file(
         bail!("{} is there already; --overwrite replaces it", path.display());
     }
     let in_folder = || format!("could not write a file in {}", above.display());
-    let mut temporary = NamedTempFile::new_in(above).with_context(in_folder)?;
+    let mut temporary = Builder::new().prefix(".restore-").tempfile_in(above).with_context(in_folder)?;
     let mut buffered = io::BufWriter::with_capacity(1 << 17, temporary.as_file_mut());
     contents.write(manifest, file, &mut buffered)?;
     buffered.flush()?;
@@ -116,9 +117,10 @@ fn restore_file(
         temporary.as_file().set_permissions(Permissions::from_mode(mode & 0o777))?;
     }
     if let Some(time) = file.modified {
-        let since = Duration::from_nanos(time.unsigned_abs());
-        let time = if time < 0 { UNIX_EPOCH - since } else { UNIX_EPOCH + since };
-        temporary.as_file().set_modified(time)?;
+        let size = time.unsigned_abs();
+        let since = Duration::new((size / 1_000_000_000) as u64, (size % 1_000_000_000) as u32);
+        let time = if time < 0 { UNIX_EPOCH.checked_sub(since) } else { UNIX_EPOCH.checked_add(since) };
+        temporary.as_file().set_modified(time.context("its time is none")?)?;
     }
     let moved = if overwrite { temporary.persist(&path) } else { temporary.persist_noclobber(&path) };
     moved.with_context(|| format!("could not write {}", path.display()))?;

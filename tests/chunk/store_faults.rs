@@ -170,3 +170,26 @@ fn files_of_the_index_that_others_replace_go_unless_a_put_may_read_them() {
     puts(40..41);
     assert!(count() < 12, "{} files", count());
 }
+
+#[test]
+fn a_damaged_snapshot_can_be_forgotten_and_hides_no_later_one() {
+    let here = Folder::new();
+    let put = |text: &str| {
+        here.write("in/a", text);
+        here.run("chunk put store in").ends(0);
+        snapshots(&here).pop().unwrap()
+    };
+    let damage = |name: &str| here.write(&format!("store/snapshots/{name}.json"), "{}");
+    let (first, second) = (put("first"), put("second"));
+    damage(&first);
+    assert!(restored(&here, "store", "latest") == files(&here));
+    here.run("chunk prune store").ends(1);
+    here.run(&format!("chunk forget store {first} --quiet")).ends(0);
+    here.run("chunk check store --read-files").ends(0);
+    here.run("chunk prune store").ends(0);
+    let third = put("third");
+    damage(&third);
+    here.run("chunk restore store restored --overwrite").ends(1);
+    here.run(&format!("chunk forget store {third}")).ends(0);
+    assert!(here.run("chunk restore store restored --overwrite").ends(0).stderr.contains(&second));
+}

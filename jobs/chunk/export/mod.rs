@@ -86,7 +86,7 @@ pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
 
 fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
     let mut damage = None;
-    let snapshots = store.snapshots(|found| damage = Some(found))?;
+    let snapshots = store.snapshots(|_, found| damage = Some(found))?;
     match damage {
         Some(damage) => bail!("{damage}; the other snapshots can be exported by their names"),
         None if snapshots.is_empty() => bail!(WrongUse(format!("\"{}\" has no snapshot", store.uri))),

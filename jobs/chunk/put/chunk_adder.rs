@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem;
 
 use anyhow::Result;
+use cluster::Error;
 
 use crate::chunk::store::{
     ChunkId, ChunkIndex, ChunkPackWriter, ChunkPlace, ChunkRun, ChunkStore, OpenPacks, PackNumber,
@@ -93,7 +94,7 @@ impl ChunkAdder {
         chunks.iter().all(|run| {
             let number = packs.get(run.pack as usize).filter(|number| self.usable.contains(number));
             let (first, count) = (run.first as usize, run.count as usize);
-            // A pack that is damaged has no chunk that could be used.
+            // What is wrong with a pack is told by whoever looks for chunks.
             number.and_then(|number| self.open.pack(*number).ok()).is_some_and(|pack| {
                 let chunks = pack.directory.chunks.get(first..first + count);
                 chunks.is_some_and(|chunks| chunks.iter().all(|chunk| chunk.bytes > 0))
@@ -125,8 +126,11 @@ impl ChunkAdder {
             if !usable.contains(&place.pack) {
                 return Ok(false);
             }
-            // A pack that is damaged has no chunk that could be used.
-            let Ok(pack) = open.pack(place.pack) else { return Ok(false) };
+            let pack = match open.pack(place.pack) {
+                // A pack that is damaged has no chunk that could be used.
+                Err(Error::Damaged { .. } | Error::NotFound { .. }) => return Ok(false),
+                pack => pack?,
+            };
             let chunk = pack.directory.chunks.get(place.number as usize);
             Ok(chunk.is_some_and(|chunk| chunk.id == id && chunk.bytes > 0))
         };

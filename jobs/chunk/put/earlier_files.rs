@@ -22,7 +22,7 @@ impl EarlierFiles {
     /// # Errors
     /// Those of the store.
     pub fn open(store: &ChunkStore, inputs: &[String], undone_by: &str) -> Result<Self> {
-        let snapshots = store.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+        let snapshots = store.snapshots(|_, damage| say(format_args!("warning: {damage}")))?;
         let newest = snapshots
             .into_iter()
             .rfind(|snapshot| snapshot.inputs == inputs && snapshot.undone_by == undone_by);

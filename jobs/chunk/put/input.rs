@@ -21,7 +21,7 @@ pub(super) struct PutFile {
     /// Permissions, of a local file.
     pub mode: Option<u32>,
     /// Time of its last change, in nanoseconds since 1970.
-    pub modified: Option<i64>,
+    pub modified: Option<i128>,
 }
 
 /// The files that are put, in the order of their names, and how many files and folders cannot be.
@@ -51,7 +51,9 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String]) -> Result<FoundFile
                     name: name(path),
                     bytes: metadata.len(),
                     mode: Some(metadata.permissions().mode() & 0o7777),
-                    modified: Some(metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()),
+                    modified: Some(
+                        i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
+                    ),
                     path: path.to_owned(),
                 });
             };
@@ -69,7 +71,7 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String]) -> Result<FoundFile
                 name: name(&entry.path),
                 bytes: entry.bytes,
                 mode: None,
-                modified: entry.version.modified.map(|time| time as i64 * 1_000_000),
+                modified: entry.version.modified.map(|time| i128::from(time) * 1_000_000),
                 path: entry.path,
             });
         }

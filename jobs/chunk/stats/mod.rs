@@ -45,7 +45,7 @@ struct SnapshotStats {
 /// Those of the store, and damage.
 pub(super) fn print_stats(uri: &str, by: Option<StatsBy>, json: bool) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), uri)?;
-    let snapshots = store.snapshots(|damage| say(format_args!("warning: {damage}")))?;
+    let snapshots = store.snapshots(|_, damage| say(format_args!("warning: {damage}")))?;
     if let Some(by) = by {
         by_entry::print_rows(&store, &snapshots, by, json)?;
         return Ok(0);

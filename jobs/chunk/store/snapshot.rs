@@ -94,7 +94,7 @@ pub(in crate::chunk) struct SnapshotFile {
     /// Permissions, if the store that it came from has them.
     pub mode: Option<u32>,
     /// Time of its last change, in nanoseconds since 1970.
-    pub modified: Option<i64>,
+    pub modified: Option<i128>,
     /// How it is made of its chunks. Without parts the chunks are its bytes; else they are what streams hold, corrections,
     /// and other bytes, and `UndoneFile` makes the file of them.
     pub parts: Vec<DeflatePart>,
@@ -111,25 +111,25 @@ pub(in crate::chunk) struct ChunkRun {
 }
 
 impl ChunkStore {
-    /// Returns the snapshots, the oldest first. One that is damaged is told of and left out; `each_damage` gets its name.
-    pub fn snapshots(&self, mut each_damage: impl FnMut(String)) -> Result<Vec<SnapshotManifest>> {
+    /// Returns the snapshots, the oldest first. One that is damaged is left out; `each_damage` gets its name, and what is wrong.
+    pub fn snapshots(&self, mut each_damage: impl FnMut(&str, String)) -> Result<Vec<SnapshotManifest>> {
         let mut snapshots = Vec::new();
         for entry in self.store.children_if_any(&self.path_of("snapshots"))? {
-            if !entry.path.ends_with(".json") {
-                continue;
-            }
+            let name = entry.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"));
+            let Some(name) = name else { continue };
             // A name that leads elsewhere would have other files read, and forgotten.
             let is_own =
                 |manifest: &SnapshotManifest| entry.path.ends_with(&format!("/{}.json", manifest.name));
             match read_sealed::<SnapshotManifest>(self.store.as_ref(), &entry.path) {
                 Ok(Some(manifest)) if !is_own(&manifest) || manifest.name.contains('/') => {
                     each_damage(
+                        name,
                         one_line(&format!("\"{}\" is the manifest of another snapshot", entry.path))
                             .to_string(),
                     );
                 }
                 Ok(manifest) => snapshots.extend(manifest),
-                Err(error) => each_damage(one_line(&format!("{error:#}")).to_string()),
+                Err(error) => each_damage(name, one_line(&format!("{error:#}")).to_string()),
             }
         }
         snapshots.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
@@ -141,11 +141,14 @@ impl ChunkStore {
     /// # Errors
     /// [`WrongUse`] when there is none, or several; when the latest is wanted and a snapshot is damaged.
     pub fn snapshot(&self, name: &str) -> Result<SnapshotManifest> {
-        let mut damages = Vec::new();
-        let mut all = self.snapshots(|damage| damages.push(damage))?;
-        damages.iter().for_each(|damage| say(format_args!("warning: {damage}")));
+        let mut newest_damaged = String::new();
+        let mut all = self.snapshots(|name, damage| {
+            newest_damaged = newest_damaged.clone().max(name.to_owned());
+            say(format_args!("warning: {damage}"));
+        })?;
         if name == "latest" {
-            if !damages.is_empty() {
+            // Names begin with the time.
+            if all.last().is_none_or(|last| last.name < newest_damaged) && !newest_damaged.is_empty() {
                 bail!("the latest snapshot may be one that is damaged: name the snapshot");
             }
             return all.pop().ok_or_else(|| WrongUse(format!("\"{}\" has no snapshot", self.uri)).into());
@@ -158,6 +161,21 @@ impl ChunkStore {
                 bail!(WrongUse(format!("\"{}\" has several snapshots that begin with \"{name}\"", self.uri)))
             }
         }
+    }
+}
+
+impl ChunkStore {
+    /// Returns the path of the manifest of a snapshot.
+    pub fn manifest_path(&self, name: &str) -> String {
+        self.path_of(&format!("snapshots/{name}.json"))
+    }
+
+    /// Whether a snapshot has been forgotten since its manifest was read.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn is_forgotten(&self, manifest: &SnapshotManifest) -> Result<bool, Error> {
+        Ok(!self.store.exists(&self.manifest_path(&manifest.name))?)
     }
 }
 
@@ -194,7 +212,7 @@ impl SnapshotWriter {
         let summary = self.run.finish()?;
         self.store.settle(&store.path)?;
         let manifest = complete(summary)?;
-        let path = store.path_of(&format!("snapshots/{}.json", self.name));
+        let path = store.manifest_path(&self.name);
         write_sealed(self.store.as_ref(), &path, &store.path_of("snapshots"), &manifest)?;
         Ok(manifest)
     }
