@@ -83,10 +83,9 @@ pub(super) fn check(args: &CheckArgs, workers: usize) -> Result<u8> {
     let mut trial = args.read_files.then(|| TrialRestore::new(&store, workers)).transpose()?;
     for manifest in &snapshots {
         if let Err(error) = check_snapshot(&store, manifest, &packs, trial.as_mut(), &mut files, &mut damages)
+            && !store.is_forgotten(manifest)?
         {
-            if !store.is_forgotten(manifest)? {
-                damages.tell(&format!("snapshot {}: {error:#}", manifest.name))?;
-            }
+            damages.tell(&format!("snapshot {}: {error:#}", manifest.name))?;
         }
     }
     if damaged_packs > 0 {
