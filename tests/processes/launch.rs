@@ -17,7 +17,7 @@ use crate::corpus::small;
 use crate::support::{Folder, Run, Running, children, gone, run, signal, status, wait_until};
 
 /// Time within which everything has ended after a death.
-const GONE: Duration = Duration::from_secs(3);
+const GONE: Duration = Duration::from_secs(20);
 
 /// Makes a folder with a small input, and a launcher that runs `script` for each process: `$1` is its host,
 /// `$2` what would start the real process there. The hosts are `a`, `b` and so on.
