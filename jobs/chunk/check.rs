@@ -173,12 +173,11 @@ fn check_file(
         }
         bytes += chunks.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
     }
-    let of_parts = file
-        .parts
-        .iter()
-        .map(|part| u64::from(part.raw) + u64::from(part.plain) + u64::from(part.corrections));
-    let expected = if file.parts.is_empty() { file.bytes } else { of_parts.sum() };
-    if bytes == expected { Ok(()) } else { Err("its chunks have other lengths than it should".to_owned()) }
+    if bytes == file.chunk_bytes() {
+        Ok(())
+    } else {
+        Err("its chunks have other lengths than it should".to_owned())
+    }
 }
 
 #[cfg(test)]

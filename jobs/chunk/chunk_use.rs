@@ -16,7 +16,7 @@ pub(super) enum ChunkUse {
     Several,
 }
 
-/// What is known of the chunks of each pack, in the order of their numbers: their uses, or whatever else is gathered of those
+/// Facts about the chunks of each pack, in the order of their numbers: their uses, or whatever else is gathered of those
 /// who refer to them. The list of a pack ends with its last chunk that is used.
 ///
 /// Memory: a value for each chunk of the store, which is 8 bytes for a [`ChunkUse`].

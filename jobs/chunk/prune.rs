@@ -71,14 +71,7 @@ pub(super) fn forget(args: &ForgetArgs, quiet: bool) -> Result<u8> {
 
 /// Returns the snapshots. If one is damaged nothing may be removed, because it may want any chunk.
 fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
-    let mut damage = None;
-    let snapshots = store.snapshots(|_, found| damage = Some(found))?;
-    match damage {
-        Some(damage) => {
-            anyhow::bail!("{damage}; bring that snapshot back, or remove it: chunk forget takes its name")
-        }
-        None => Ok(snapshots),
-    }
+    store.all_snapshots("bring that snapshot back, or remove it: chunk forget takes its name")
 }
 
 /// Removes what no snapshot wants. Returns 0.

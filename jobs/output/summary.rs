@@ -211,6 +211,12 @@ impl fmt::Display for Summary {
 /// A counter as people see it: the group that it is in, its name, and its value.
 pub(crate) type CounterLine<'a> = (&'a str, &'a str, u64);
 
+/// Writes counters that are in no groups: a name and a value each.
+pub(crate) fn write_plain_counters(f: &mut fmt::Formatter<'_>, counters: &[(&str, u64)]) -> fmt::Result {
+    f.write_str("Counters")?;
+    counters.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+}
+
 /// Writes counters, group by group.
 pub(crate) fn write_counters<'a>(
     f: &mut fmt::Formatter<'_>,

@@ -21,6 +21,13 @@ impl Progress {
         let (wall, cpu) = (Cell::new(Instant::now()), Cell::new(thread_cpu()));
         StageTimer { progress: self, number, own, stage: Cell::new(Stage::Start), wall, cpu }
     }
+
+    /// Returns the timer of a worker that enters a stage.
+    pub fn worker_at(&self, number: usize, stage: Stage) -> StageTimer<'_> {
+        let at = self.worker(number);
+        at.enter(stage);
+        at
+    }
 }
 
 /// Worker and the stage that it is in. The worker leaves the stage when this is dropped, or when it enters

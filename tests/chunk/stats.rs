@@ -1,4 +1,4 @@
-//! What `chunk stats --by` says is what would be freed.
+//! The rows of `chunk stats --by` say what would be freed.
 
 use std::collections::BTreeMap;
 use std::fs;

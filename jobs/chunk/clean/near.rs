@@ -73,7 +73,7 @@ impl NearSearch<'_> {
         each_with(
             self.workers,
             &sorts,
-            |index| self.worker(index, Stage::Resolve),
+            |index| self.progress.worker_at(index, Stage::Resolve),
             |_, &sort| {
                 let (mut to_again, mut to_firsts) = (again.writer(), firsts.writer());
                 each_first(
@@ -93,7 +93,7 @@ impl NearSearch<'_> {
         each_with(
             self.workers,
             &sorts,
-            |index| self.worker(index, Stage::Resolve),
+            |index| self.progress.worker_at(index, Stage::Resolve),
             |_, &sort| {
                 let mut writer = renamed.writer();
                 each_renamed(again.take(sort)?, near.take(sort)?, |unit| {
@@ -104,13 +104,6 @@ impl NearSearch<'_> {
             },
         )?;
         Ok((renamed, counts))
-    }
-
-    /// Returns the timer of a worker that enters a stage.
-    fn worker(&self, index: usize, stage: Stage) -> StageTimer<'_> {
-        let at = self.progress.worker(index);
-        at.enter(stage);
-        at
     }
 
     /// Returns the units that are near an earlier one which stays, in as many sorts as asked for.
@@ -136,7 +129,7 @@ impl NearSearch<'_> {
         let mapped = each_with(
             self.workers,
             &numbers,
-            |index| self.worker(index, Stage::Map),
+            |index| self.progress.worker_at(index, Stage::Map),
             |at, &group| {
                 let mut firsts = MergeCursor::new(firsts.take(group)?);
                 let splits = groups.splits(group).map(|split| {

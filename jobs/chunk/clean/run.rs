@@ -31,7 +31,7 @@ use crate::output::rejects::{RejectLimit, SplitRejectsWriter};
 use crate::output::summary::InputEntry;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, StageTimer, seconds, watch};
+use crate::progress::{Progress, Stage, StageTable, seconds, watch};
 
 /// Most sorts that the units are divided between by their hashes, and the repeats by the groups of their splits. Each is
 /// read by one worker.
@@ -165,7 +165,7 @@ impl CleanRun<'_> {
         each_with(
             workers,
             &sorts,
-            |index| self.worker(index, Stage::Resolve),
+            |index| self.progress.worker_at(index, Stage::Resolve),
             |_, &sort| {
                 let mut writer = repeats.by_group.writer();
                 let (least, keep) = (self.options.min_repeats, self.options.keep);
@@ -177,13 +177,6 @@ impl CleanRun<'_> {
             },
         )?;
         Ok((census, repeats))
-    }
-
-    /// Returns the timer of a worker that enters a stage.
-    fn worker(&self, index: usize, stage: Stage) -> StageTimer<'_> {
-        let at = self.progress.worker(index);
-        at.enter(stage);
-        at
     }
 
     /// Writes the records of all splits.
@@ -198,7 +191,7 @@ impl CleanRun<'_> {
         let results = each_with(
             self.common.workers(),
             &groups,
-            |index| self.worker(index, Stage::Write),
+            |index| self.progress.worker_at(index, Stage::Write),
             |at, &group| {
                 let mut cursor = MergeCursor::new(repeats.by_group.take(group)?);
                 let (mut task, mut counts) = (TaskManifest::default(), CutCounts::default());

@@ -85,13 +85,11 @@ pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
 }
 
 fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
-    let mut damage = None;
-    let snapshots = store.snapshots(|_, found| damage = Some(found))?;
-    match damage {
-        Some(damage) => bail!("{damage}; the other snapshots can be exported by their names"),
-        None if snapshots.is_empty() => bail!(WrongUse(format!("\"{}\" has no snapshot", store.uri))),
-        None => Ok(snapshots),
+    let snapshots = store.all_snapshots("the other snapshots can be exported by their names")?;
+    if snapshots.is_empty() {
+        bail!(WrongUse(format!("\"{}\" has no snapshot", store.uri)));
     }
+    Ok(snapshots)
 }
 
 /// Returns an error if the output lies in the store, or the store in the output.

@@ -1,4 +1,4 @@
-//! What an export says about itself.
+//! The summary of an export: counters for people, JSON for machines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::output::summary::write_plain_counters;
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -64,7 +65,6 @@ impl fmt::Display for ExportSummary {
             ("CPU milliseconds", process.cpu_milliseconds),
             ("Peak bytes of memory", process.peak_memory_bytes),
         ];
-        f.write_str("Counters")?;
-        values.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+        write_plain_counters(f, &values)
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata))
     Ok(unread)
 }
 
-/// What lies at a path.
+/// Kind of the thing that lies at a path.
 enum FoundEntry {
     File(Metadata),
     Folder,

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use blake3::Hasher;
 use chrono::{DateTime, Utc};
 use cluster::{Stores, one_line};
-use datasets::{DeflatePart, Extractors};
+use datasets::Extractors;
 use serde_json::json;
 
 use self::chunk_adder::{AddedChunks, ChunkAdder};
@@ -107,11 +107,7 @@ fn add_snapshot(
         };
         let before: Vec<_> = batch.iter().map(before).collect();
         let batch: Vec<_> = batch.iter().zip(before).collect();
-        let worker = |index| {
-            let at = progress.worker(index);
-            at.enter(Stage::Put);
-            at
-        };
+        let worker = |index| progress.worker_at(index, Stage::Put);
         let looked_at = each_with(workers, &batch, worker, |at, (file, before)| {
             let looked_at = cut_file(file, before.as_ref(), &extractors)?;
             at.read(1, file.bytes);
@@ -178,10 +174,7 @@ fn unchanged(
     counts.unchanged_files += 1;
     counts.bytes += before.bytes;
     counts.undone_files += u64::from(!before.parts.is_empty());
-    counts.chunk_bytes += match before.parts.is_empty() {
-        true => before.bytes,
-        false => before.parts.iter().map(DeflatePart::bytes).sum(),
-    };
+    counts.chunk_bytes += before.chunk_bytes();
     let PutFile { name, mode, modified, .. } = file.clone();
     SnapshotFile { name, mode, modified, chunks, ..before }
 }

@@ -10,7 +10,7 @@ use crate::chunk::chunk_use::ChunkUses;
 use crate::chunk::store::{ChunkStore, SnapshotFile, SnapshotManifest, SnapshotReader};
 use crate::cli::terminal::{print, say};
 
-/// What has a row of its own.
+/// Kind of the entries that have a row each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StatsBy {
     /// A snapshot.

@@ -37,7 +37,7 @@ impl AddAssign for EntryRow {
     }
 }
 
-/// What is known of a chunk: which entry has brought it, and which is the innermost entry that everything which wants it
+/// Facts about a chunk: which entry has brought it, and which is the innermost entry that everything which wants it
 /// lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChunkOwner {

@@ -101,6 +101,13 @@ pub(in crate::chunk) struct SnapshotFile {
     pub chunks: Vec<ChunkRun>,
 }
 
+impl SnapshotFile {
+    /// Returns the number of bytes that its chunks have.
+    pub fn chunk_bytes(&self) -> u64 {
+        if self.parts.is_empty() { self.bytes } else { self.parts.iter().map(DeflatePart::bytes).sum() }
+    }
+}
+
 /// Chunks that follow each other in a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::chunk) struct ChunkRun {
@@ -134,6 +141,19 @@ impl ChunkStore {
         }
         snapshots.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
         Ok(snapshots)
+    }
+
+    /// Returns all snapshots, the oldest first. `advice`: for a user whose store has one that is damaged.
+    ///
+    /// # Errors
+    /// Those of the store, and when a snapshot is damaged.
+    pub fn all_snapshots(&self, advice: &str) -> Result<Vec<SnapshotManifest>> {
+        let mut damage = None;
+        let snapshots = self.snapshots(|_, found| damage = Some(found))?;
+        match damage {
+            Some(damage) => bail!("{damage}; {advice}"),
+            None => Ok(snapshots),
+        }
     }
 
     /// Returns the snapshot that a user has named: `latest`, or the beginning of a name that only one has.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::testing::Tested;
 use super::training::Label;
-use crate::output::summary::InputEntry;
+use crate::output::summary::{InputEntry, write_plain_counters};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -139,7 +139,6 @@ impl fmt::Display for CompareCounters {
             ("Rejected", self.rejected),
             ("Different features", self.features),
         ];
-        f.write_str("Counters")?;
-        values.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+        write_plain_counters(f, &values)
     }
 }

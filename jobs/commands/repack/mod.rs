@@ -21,6 +21,7 @@ use crate::cli::terminal::say;
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use crate::output::summary::write_plain_counters;
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, seconds, watch};
@@ -148,7 +149,6 @@ impl fmt::Display for RepackSummary {
             ("CPU milliseconds", process.cpu_milliseconds),
             ("Peak bytes of memory", process.peak_memory_bytes),
         ];
-        f.write_str("Counters")?;
-        values.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+        write_plain_counters(f, &values)
     }
 }
