@@ -1,4 +1,5 @@
-//! Packs jieba's dictionary for the segmenter (docs/design/0055).
+//! Packs jieba's dictionary for the segmenter (docs/design/0055), and the tables of traditional characters and of
+//! pronunciations (docs/design/0025).
 //!
 //! The dictionary is a file of the package jieba-rs, which does not export it. The package is a dependency of
 //! this script, so it has been unpacked, and its own code says where: `load_dict` calls a reader of ours, which
@@ -6,11 +7,17 @@
 //! and a build has downloaded only those that it compiles. Where the compiler was told to write other paths
 //! (`--remap-path-prefix`), the variable `JIEBA_DICTIONARY` names the file.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, BufRead, Read};
+use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use ferrous_opencc::OpenCC;
+use ferrous_opencc::config::BuiltinConfig;
+use pinyin::ToPinyin;
 
 #[path = "src/text/segmenter/entry.rs"]
 #[expect(dead_code, reason = "this script writes the table and does not look words up")]
@@ -37,7 +44,41 @@ fn main() -> Result<(), Box<dyn Error>> {
     let blob = packing::pack(&words).ok_or("the dictionary is too large")?;
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     fs::write(out.join("dictionary.bin"), blob.as_flattened())?;
+    fs::write(out.join("simplified.bin"), simplified()?)?;
+    fs::write(out.join("syllables.bin"), syllables())?;
     Ok(())
+}
+
+/// Characters whose traditional forms and pronunciations are known: the ideographs of the basic plane.
+const IDEOGRAPHS: RangeInclusive<char> = '\u{3400}'..='\u{9FFF}';
+
+/// Returns each traditional character and its simplified form, two bytes each, little-endian, in order. A character
+/// whose simplified form is not one character of the basic plane is left out.
+fn simplified() -> Result<Vec<u8>, Box<dyn Error>> {
+    let convert = OpenCC::from_config(BuiltinConfig::T2s)?;
+    let mut table = Vec::new();
+    for traditional in IDEOGRAPHS {
+        let simple = convert.convert(traditional.encode_utf8(&mut [0; 4]));
+        let mut chars = simple.chars();
+        if let (Some(simple), None) = (chars.next(), chars.next())
+            && simple != traditional
+            && let (Ok(from), Ok(to)) = (u16::try_from(traditional as u32), u16::try_from(simple as u32))
+        {
+            table.extend([from, to].map(u16::to_le_bytes).concat());
+        }
+    }
+    Ok(table)
+}
+
+/// Returns two bytes for each ideograph: the number of its most frequent syllable without tone, or 0.
+fn syllables() -> Vec<u8> {
+    let mut numbers = BTreeMap::new();
+    let number = |c: char| {
+        let Some(syllable) = c.to_pinyin() else { return 0 };
+        let next = numbers.len() as u16 + 1;
+        *numbers.entry(syllable.plain()).or_insert(next)
+    };
+    IDEOGRAPHS.map(number).flat_map(u16::to_le_bytes).collect()
 }
 
 /// Returns the path of jieba's dictionary.

@@ -82,7 +82,7 @@ impl Maker {
         let (how, text) = match choice {
             71..81 => ("identical", text.clone()),
             81..88 => ("whitespace", respaced(&mut self.random, text)),
-            88..96 => ("edited", edited(&mut self.random, &self.words, text)),
+            88..96 => ("edited", edited(&mut self.random, text)),
             _ => match shuffled(&mut self.random, text) {
                 Some(text) => {
                     return SyntheticDoc { id: format!("{}-{number:07}", kind.name), text, duplicate: None };
@@ -159,22 +159,22 @@ fn respaced(random: &mut Random, text: &str) -> String {
     changed
 }
 
-/// Returns the text with some characters and words changed. Tries fewer and fewer changes until the result is
-/// similar enough.
-fn edited(random: &mut Random, words: &[&str], text: &str) -> String {
+/// Returns the text with some words added. (A word in place of another may say something else, and the text would be no
+/// duplicate for its reader.) Tries fewer and fewer additions until the result is similar enough.
+fn edited(random: &mut Random, text: &str) -> String {
+    let words: Vec<&str> = ADDED.split_whitespace().collect();
     let original: Vec<char> = text.chars().collect();
     // A changed character costs up to five grams on each side of the fraction.
     for edits in (1..=random.between(1, 1 + original.len() / 45)).rev() {
         let mut changed = original.clone();
         for _ in 0..edits {
             let at = random.below(changed.len());
-            let word = random.word(words).chars();
-            let end = match random.below(3) {
-                0 => at,
-                1 => at + 1,
-                _ => (at + random.between(1, 3)).min(changed.len()),
-            };
-            changed.splice(at..end, word.take(2));
+            let word = random.word(&words).chars();
+            // A number stays one number.
+            let number = |at: usize| changed.get(at).is_some_and(char::is_ascii_digit);
+            if !number(at) {
+                changed.splice(at..at, word.take(2));
+            }
         }
         let changed: String = changed.into_iter().collect();
         if changed != text && reaches(text, &changed, EDITED) {
@@ -247,6 +247,10 @@ impl Random {
 }
 
 /// Common words, roughly by how often they should come.
+/// Words that an edited document has more than its original.
+const ADDED: &str =
+    "很 也 都 就 可能 应该 比较 最后 慢慢 经常 其实 终于 今天 大家 还是 特别 真的 已经 后来 当时 马上";
+
 const WORDS: &str = "
 的 了 是 在 我 有 和 就 不 人 都 一个 也 很 到 说 要 去 你 会 着 没有 看 好 自己 这 我们 他 那 今天
 中国 时间 大家 可以 已经 问题 工作 现在 因为 所以 但是 如果 觉得 知道 生活 公司 朋友 孩子 市场 发展

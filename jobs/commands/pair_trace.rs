@@ -1,8 +1,9 @@
 //! Compares two texts as a method does, step by step, for people.
 
 use operators::method::{Keys, Method, Search};
-use operators::sets::template::NumbersOfPair;
+use operators::sets::reading::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
+use operators::text::cleaned::shown;
 use operators::{Overlap, Similarity, jaccard, shared};
 
 use super::side_by_side::only_in_one;
@@ -88,13 +89,11 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
     let [of_a, of_b] = [a, b].map(|sets| sets.features(kind));
     let numbers = method.rule.numbers(a, b);
     if let Some(NumbersOfPair { counts: [of_a, of_b], shared }) = numbers.filter(|of| of.counts != [0, 0]) {
-        let template = if numbers.is_some_and(NumbersOfPair::of_template) {
-            "so they are of one template, and different".to_owned()
-        } else {
-            let more = numbers.map_or(0, NumbersOfPair::differing_features);
-            format!("which counts as {more} more features that each of the two lacks")
-        };
-        steps.push(format!("numbers: {of_a} and {of_b}, of which both have {shared}, {template}"));
+        let more = numbers.map_or(0, NumbersOfPair::differing_features);
+        steps.push(format!(
+            "numbers: {of_a} and {of_b}, of which both have {shared}, which counts as {more} more features that each of the \
+             two lacks"
+        ));
     }
     let measure = match overlap {
         Overlap::Jaccard => String::new(),
@@ -117,12 +116,16 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
         of_b.len(),
         against(similarity, least)
     ));
-    Some(least.is_none_or(|least| similarity >= least) && !numbers.is_some_and(NumbersOfPair::of_template))
+    let apart = method.rule.apart(a, b, similarity);
+    steps.extend(
+        apart.as_ref().map(|difference| format!("read side by side: {difference}, so they are different")),
+    );
+    Some(least.is_none_or(|least| similarity >= least) && apart.is_none())
 }
 
 /// Says what only one of two cleaned texts has.
 fn differing(a: &str, b: &str) -> Vec<String> {
-    let sides = ["first", "second"].into_iter().zip(only_in_one(a, b));
+    let sides = ["first", "second"].into_iter().zip(only_in_one(&shown(a), &shown(b)));
     let said = sides.filter(|(_, stretches)| !stretches.is_empty()).map(|(side, stretches)| {
         let all = stretches.join(" … ");
         let most = all.char_indices().nth(MOST_SHOWN).map(|(at, _)| format!("{} …", &all[..at]));
@@ -146,7 +149,8 @@ fn agreeing(name: &str, all: usize, agree: &[usize]) -> String {
 /// Says what cleaning left of two texts.
 fn cleaned(a: &str, b: &str) -> String {
     let same = if a == b { "the same text" } else { "different texts" };
-    format!("once cleaned: {} and {} characters, {same}", a.chars().count(), b.chars().count())
+    let [a, b] = [a, b].map(|text| shown(text).chars().count());
+    format!("once cleaned: {a} and {b} characters, {same}")
 }
 
 /// Says how a similarity compares with the threshold.

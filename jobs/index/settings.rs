@@ -14,7 +14,7 @@ use crate::dedup::options::Verification;
 use crate::output::read_sealed;
 
 /// Version of the format of an index.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Settings that an index is made with and that never change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -44,7 +44,11 @@ impl IndexSettings {
     /// Returns an error if this program does not know the format of the index at `path`.
     pub fn check_format(&self, path: &str) -> Result<()> {
         if self.format != FORMAT {
-            bail!("\"{path}\" has format {}, and this program knows {FORMAT}", self.format);
+            bail!(
+                "\"{path}\" has format {}, and this program knows {FORMAT}: earlier programs cleaned texts by other rules, so \
+                 build the index anew from its documents, which index export of the earlier program writes",
+                self.format
+            );
         }
         Ok(())
     }

@@ -196,7 +196,8 @@ impl StateFolder {
         })?;
         if manifest.format != FORMAT {
             bail!(
-                "\"{}{path}\" has format {}, and this program knows {FORMAT}",
+                "\"{}{path}\" has format {}, and this program knows {FORMAT}: earlier programs cleaned texts by other rules, so \
+                 begin a new state with the documents that were kept, and give the state another name",
                 self.store.prefix(),
                 manifest.format
             );

@@ -2,6 +2,7 @@
 //! figures are in docs/design/0013.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::Method;
 use super::curve::{Cost, Curve};
@@ -9,6 +10,7 @@ use super::jaccard::{SetSearch, store_least};
 use super::parameters::{Parameters, WrongParameter, store};
 use crate::Error;
 use crate::sets::minhash::MinHash;
+use crate::sets::reading::Reader;
 use crate::sets::similarity::{Overlap, Similarity};
 use crate::sets::{Rule, Short};
 use crate::text::document_frequencies::Statistics;
@@ -25,7 +27,7 @@ const LONG_CHARS: usize = 5;
 /// larger corpus costs no more (docs/design/0013).
 const BANDS: MinHash = MinHash::new(32, 4, 0);
 /// Least threshold at which the bands are used. They would miss too many pairs that are less alike.
-const BANDS_LEAST: Similarity = Similarity::millionths(550_000);
+const BANDS_LEAST: Similarity = Similarity::millionths(500_000);
 
 /// Parameters of `auto`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl AutoSpec {
 
 impl Default for AutoSpec {
     fn default() -> Self {
-        let [short, long] = [580_000, 550_000].map(Similarity::millionths);
+        let [short, long] = [580_000, 500_000].map(Similarity::millionths);
         AutoSpec { revisions: false, short, long, search: None, templates: false }
     }
 }
@@ -145,7 +147,9 @@ impl Parameters for AutoSpec {
         let overlap = if self.revisions { Overlap::Revision } else { Overlap::Corrected };
         let rule = Rule {
             short: Some(short),
-            tells_templates: !self.templates,
+            reader: (!self.templates).then(|| {
+                Arc::new(if self.revisions { Reader::of_numbers() } else { Reader::of_everything() })
+            }),
             ..Rule::new(Features::BodyChars(LONG_CHARS), overlap, self.long)
         };
         let search = self.search().into();
@@ -196,8 +200,8 @@ mod tests {
             ("", bands),
             ("search=exact", SetSearch::Prefix),
             ("revisions", SetSearch::Prefix),
-            ("short=0.54", SetSearch::Prefix),
-            ("short=0.54,search=minhash", bands),
+            ("short=0.49", SetSearch::Prefix),
+            ("short=0.49,search=minhash", bands),
         ] {
             assert_eq!(search(spec), expected, "{spec}");
         }

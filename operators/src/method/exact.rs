@@ -13,10 +13,16 @@ use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
 /// Parameters of `exact`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactSpec {
     /// Cleaning of the text.
     pub clean: Clean,
+}
+
+impl Default for ExactSpec {
+    fn default() -> Self {
+        ExactSpec { clean: Clean::Fold }
+    }
 }
 
 impl Parameters for ExactSpec {

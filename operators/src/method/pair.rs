@@ -7,7 +7,6 @@ use super::{Method, Search, SimHash};
 use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};
 use crate::record::DocId;
-use crate::sets::template::NumbersOfPair;
 use crate::sets::{PackedSets, Rule, Sets};
 use crate::{Similarity, jaccard};
 
@@ -118,7 +117,7 @@ struct ClassifiedText {
 /// Result of comparing two texts by a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// Similarity by the features of the rule; 0 for texts that it tells to be of one template.
+    /// Similarity by the features of the rule; 0 for texts that it tells apart by what they differ in.
     pub similarity: Similarity,
     /// Number of bits in which the fingerprints differ; `None` if the method has none.
     pub distance: Option<u32>,
@@ -156,9 +155,8 @@ impl PairClassifier {
             return Classification { similarity: jaccard(&a.words, &b.words), distance, candidate, matches };
         }
         let (a, b) = (PackedSets(&a.sets), PackedSets(&b.sets));
-        let template = self.measure.numbers(a, b).is_some_and(NumbersOfPair::of_template);
         let (similarity, near) = match self.measure.similarity(a, b) {
-            Some((kind, similarity)) if !template => {
+            Some((kind, similarity)) if self.measure.apart(a, b, similarity).is_none() => {
                 (similarity, similarity >= self.method.rule.measure(kind).1)
             }
             _ => (Similarity::millionths(0), false),

@@ -139,5 +139,5 @@ pub(super) fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(),
 
 /// Parses and stores the parameter `clean`.
 pub(super) fn store_clean(place: &mut Clean, value: &str) -> Result<(), WrongParameter> {
-    store(place, named(value), "none, nfkc, post or weibo")
+    store(place, named(value), "none, nfkc, fold, post or weibo")
 }

@@ -1,18 +1,20 @@
 //! Sets of features that texts are compared by, and the rule by which two texts match.
 //!
-//! Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches
+//! A rule may also read two texts side by side (`reading`). Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches
 //! (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This room uses
 //! `text`, `hash`, `record` and `spill`; `search`, `method`, `evaluate`, `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;
 pub mod minhash;
 pub(crate) mod odd_sketch;
+pub mod reading;
 pub(crate) mod similarity;
 pub mod small_sketch;
-pub mod template;
 
+use std::sync::Arc;
+
+use self::reading::{Difference, NumbersOfPair, ReadText, Reader};
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
-use self::template::NumbersOfPair;
 use crate::text::features::Features;
 use crate::text::topics::TOPIC_FEATURES;
 
@@ -32,9 +34,9 @@ pub struct Rule {
     pub overlap: Overlap,
     /// Least similarity of a match of long texts.
     pub least: Similarity,
-    /// Whether numbers in which texts differ count more than words, and texts of one template are no match however
-    /// similar they are.
-    pub tells_templates: bool,
+    /// Reads what differs: numbers count more than words, and texts of one template, or of which one says what the other
+    /// does not, are no match however similar they are. `None` if features alone decide.
+    pub reader: Option<Arc<Reader>>,
 }
 
 /// Comparison of two texts of which at least one is short: by these features.
@@ -57,8 +59,8 @@ pub struct Sets {
     pub short: Vec<u64>,
     /// Features of [`Rule::features`].
     pub long: Vec<u64>,
-    /// Numbers of the text, if the rule tells templates.
-    pub numbers: Vec<u64>,
+    /// The text as it is read, if the rule has a reader.
+    pub read: Option<ReadText>,
 }
 
 /// Names one of the [`Sets`] of a text.
@@ -70,15 +72,15 @@ pub enum SetKind {
     Long,
 }
 
-/// Sets on their way to be compared, in one list: how many short features there are, how many numbers, the short
-/// features, the numbers, the long features.
+/// Sets on their way to be compared, in one list: how many short features there are, how many numbers, how many words the
+/// text takes as it is read, then the short features, the numbers, the text, the long features.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedSets<'a>(pub &'a [u64]);
 
 impl Rule {
     /// Makes a rule with one kind of features for all texts.
     pub fn new(features: Features, overlap: Overlap, least: Similarity) -> Self {
-        Rule { short: None, features, overlap, least, tells_templates: false }
+        Rule { short: None, features, overlap, least, reader: None }
     }
 
     /// Replaces `sets` by the sets of a cleaned text, of which at least one is not empty.
@@ -87,8 +89,9 @@ impl Rule {
     pub fn sets(&self, text: &str, sets: &mut Sets) {
         self.unsorted(text, sets);
         sets.sort();
-        if self.tells_templates {
-            template::numbers(text, &mut sets.numbers);
+        match &self.reader {
+            Some(_) => sets.read.get_or_insert_default().read(text),
+            None => sets.read = None,
         }
     }
 
@@ -162,22 +165,21 @@ impl Rule {
         rule
     }
 
-    /// Returns the similarity of two texts, if they match: they are similar enough, and not of one template.
+    /// Returns the similarity of two texts, if they match: they are similar enough, and nothing tells them apart.
     pub fn matches(&self, a: PackedSets, b: PackedSets) -> Option<Similarity> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (overlap, least) = self.measure(kind);
-        let numbers = self.numbers(a, b);
-        let more = numbers.map_or(0, NumbersOfPair::differing_features);
-        let (a, b) = (a.features(kind), b.features(kind));
-        let sizes = (a.len() + more, b.len() + more);
-        let shared = shared_at_least(a, b, least.least_shared(overlap, sizes.0, sizes.1))?;
-        let similarity = overlap.similarity(shared, sizes.0, sizes.1);
-        (similarity >= least && !numbers.is_some_and(NumbersOfPair::of_template)).then_some(similarity)
+        let more = self.numbers(a, b).map_or(0, NumbersOfPair::differing_features);
+        let sizes = [a, b].map(|sets| sets.features(kind).len() + more);
+        let needed = least.least_shared(overlap, sizes[0], sizes[1]);
+        let shared = shared_at_least(a.features(kind), b.features(kind), needed)?;
+        let similarity = self.weighed(a, b, overlap.similarity(shared, sizes[0], sizes[1]));
+        (similarity >= least && self.apart(a, b, similarity).is_none()).then_some(similarity)
     }
 
-    /// Returns the numbers of two texts, if the rule tells templates by them.
+    /// Returns the numbers of two texts, if the rule reads them.
     pub fn numbers(&self, a: PackedSets, b: PackedSets) -> Option<NumbersOfPair> {
-        self.tells_templates.then(|| NumbersOfPair::new(a.numbers(), b.numbers()))
+        self.reader.as_ref().map(|_| NumbersOfPair::new(a.numbers(), b.numbers()))
     }
 
     /// Returns the similarity of two texts and the kind of sets it was measured on; `None` if one text is
@@ -185,9 +187,31 @@ impl Rule {
     pub fn similarity(&self, a: PackedSets, b: PackedSets) -> Option<(SetKind, Similarity)> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let more = self.numbers(a, b).map_or(0, NumbersOfPair::differing_features);
-        let (a, b) = (a.features(kind), b.features(kind));
-        let overlap = self.measure(kind).0;
-        Some((kind, overlap.similarity(shared(a, b), a.len() + more, b.len() + more)))
+        let (of_a, of_b) = (a.features(kind), b.features(kind));
+        let similarity =
+            self.measure(kind).0.similarity(shared(of_a, of_b), of_a.len() + more, of_b.len() + more);
+        Some((kind, self.weighed(a, b, similarity)))
+    }
+
+    /// Returns a similarity of features, less what was cut of one text and not of the other: each such stretch counts as a
+    /// sixteenth of a unit, and all of them as at most a sixteenth of the text.
+    fn weighed(&self, a: PackedSets, b: PackedSets, similarity: Similarity) -> Similarity {
+        if self.reader.is_none() {
+            return similarity;
+        }
+        let [of_one, units] = ReadText::cuts_of_one(a.parts()[2], b.parts()[2]);
+        if of_one == 0 {
+            return similarity;
+        }
+        let whole = 16 * units.max(1);
+        let part = whole + of_one.min(units.max(1));
+        Similarity::millionths((u64::from(similarity.as_millionths()) * whole as u64 / part as u64) as u32)
+    }
+
+    /// Returns why two texts of this similarity are no match although they share enough features.
+    pub fn apart(&self, a: PackedSets, b: PackedSets, similarity: Similarity) -> Option<Difference> {
+        let reader = self.reader.as_ref()?;
+        reader.difference(&a.read(), &b.read(), NumbersOfPair::new(a.numbers(), b.numbers()), similarity)
     }
 }
 
@@ -225,9 +249,17 @@ impl Sets {
 
     /// Appends the sets to `packed`, in the layout of [`PackedSets`].
     pub fn pack(&self, packed: &mut Vec<u64>) {
-        packed.extend([self.short.len(), self.numbers.len()].map(|length| length as u64));
+        let start = packed.len();
+        packed.extend([self.short.len() as u64, 0, 0]);
         packed.extend(&self.short);
-        packed.extend(&self.numbers);
+        if let Some(read) = &self.read {
+            let numbers = read.numbers();
+            packed[start + 1] = numbers.len() as u64;
+            packed.extend(numbers);
+            let before = packed.len();
+            read.pack(packed);
+            packed[start + 2] = (packed.len() - before) as u64;
+        }
         packed.extend(&self.long);
     }
 }
@@ -237,7 +269,7 @@ impl<'a> PackedSets<'a> {
     pub fn features(self, kind: SetKind) -> &'a [u64] {
         match kind {
             SetKind::Short => self.parts()[0],
-            SetKind::Long => self.parts()[2],
+            SetKind::Long => self.parts()[3],
         }
     }
 
@@ -245,11 +277,19 @@ impl<'a> PackedSets<'a> {
         self.parts()[1]
     }
 
-    fn parts(self) -> [&'a [u64]; 3] {
-        let (lengths, rest) = self.0.split_at(2);
+    /// Returns the text as it is read.
+    fn read(self) -> ReadText {
+        let mut read = ReadText::default();
+        read.unpack(self.parts()[2]);
+        read
+    }
+
+    fn parts(self) -> [&'a [u64]; 4] {
+        let (lengths, rest) = self.0.split_at(3);
         let (short, rest) = rest.split_at(lengths[0] as usize);
-        let (numbers, long) = rest.split_at(lengths[1] as usize);
-        [short, numbers, long]
+        let (numbers, rest) = rest.split_at(lengths[1] as usize);
+        let (read, long) = rest.split_at(lengths[2] as usize);
+        [short, numbers, read, long]
     }
 }
 

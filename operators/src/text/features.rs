@@ -1,6 +1,7 @@
 //! Features of a text: the words or n-grams that a fingerprint is made from and that two texts are compared
 //! by.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
@@ -8,9 +9,10 @@ use std::sync::Arc;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::cleaned::{compared, topics};
 use super::letters::{is_letter, is_of_spaced_script};
 use super::segmenter::Segmenter;
-use super::topics::{TopicSample, body_and_topics, each_topic};
+use super::topics::TopicSample;
 use crate::{Error, hash};
 
 /// Kind of features that a method takes from a cleaned text. Every text has at least one: a text that is too
@@ -104,7 +106,8 @@ impl Features {
     /// each time.
     pub fn each(&self, text: &str, mut emit: impl FnMut(u64)) {
         let none = Cell::new(true);
-        let (text, topics) = self.parts(text);
+        let whole = text;
+        let text = &*self.part(text);
         let mut of_text = |feature| {
             none.set(false);
             emit(feature);
@@ -131,7 +134,7 @@ impl Features {
         }
         let Features::BodyUnits(n) = self else { return };
         let mut sample = TopicSample::default();
-        for topic in each_topic(topics) {
+        for topic in topics(whole) {
             let mut none = true;
             grams(unit_numbers(topic), *n, &mut |feature| {
                 none = false;
@@ -144,19 +147,19 @@ impl Features {
         sample.features().for_each(emit);
     }
 
-    /// Returns the part of a text that features are taken from, and its topics if they are taken from the body.
-    fn parts<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+    /// Returns the part of a text that features are taken from.
+    fn part<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self {
-            Features::BodyChars(_) | Features::BodyUnits(_) => body_and_topics(text),
-            _ => (text, ""),
+            Features::BodyChars(_) | Features::BodyUnits(_) => compared(text),
+            _ => Cow::Borrowed(text),
         }
     }
 
     /// Calls `emit` with each feature as a slice of the text, in order, but for those of topics. A repeated
     /// feature is emitted each time.
-    pub fn slices<'t>(&self, text: &'t str, mut emit: impl FnMut(&'t str)) {
+    pub fn slices(&self, text: &str, mut emit: impl FnMut(&str)) {
         let mut none = true;
-        let (text, _) = self.parts(text);
+        let text = &*self.part(text);
         let mut found = |start: usize, end: usize| {
             none = false;
             emit(&text[start..end]);
@@ -351,10 +354,10 @@ mod tests {
             let hashes = features(spec, &Lexicon::default(), text);
             let of_spec = Features::new(FeatureSpec::parse(spec).unwrap(), &Lexicon::default()).unwrap();
             let mut slices = Vec::new();
-            of_spec.slices(text, |slice| slices.push(slice));
+            of_spec.slices(text, |slice| slices.push(slice.to_owned()));
             assert_eq!(
-                (slices.first(), slices.last(), slices.len()),
-                (Some(&first), Some(&last), hashes.len()),
+                (slices.first().map(String::as_str), slices.last().map(String::as_str), slices.len()),
+                (Some(first), Some(last), hashes.len()),
                 "{spec}"
             );
             for (a, b) in (0..slices.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {

@@ -1,66 +1,319 @@
-//! Letters and digits of a text, and the tables that tell them from all other characters.
+//! What of a text counts: letters, digits, marks and signs, in one form whatever their case, script and width; and what
+//! does not: white space and punctuation. The tables of docs/design/0025 stand here.
 
 use std::sync::Arc;
 
-/// Properties of a character, as bits. A character outside of the table has none or `KEPT` alone.
-type LetterClass = u8;
-/// The character is a letter or digit.
-const KEPT: LetterClass = 1;
-/// The character belongs to a word of a spaced script.
-const SPACED: LetterClass = 2;
-/// The character is a particle, which is kept only on request.
-const PARTICLE: LetterClass = 4;
+use unicode_normalization::char::is_combining_mark;
 
-/// Extracts the letters and digits of texts. Clones share one table of 64 KiB.
+use super::entities::{WRITTEN_GREATER, WRITTEN_LESS};
+use super::numerals;
+use super::simplified::simplified;
+
+/// How a character is treated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum CharClass {
+    /// Punctuation and white space: it separates words, and is the same as any other.
+    Gap,
+    /// A letter or digit of a script that puts spaces between words.
+    Spaced,
+    /// A letter, digit or mark of any other script, or a sign that always counts.
+    Letter,
+    /// A Chinese numeral, which may be a number.
+    Numeral,
+    /// A sign that counts only between, before or behind certain characters.
+    Sign,
+    /// A pictograph or a question mark: it is set apart, since it colours a text and is added at will.
+    Aside,
+    /// A mark that readers add or omit at will: it is dropped, and separates nothing.
+    Optional,
+}
+
+/// Extracts what counts of texts. Clones share one table of 256 KiB.
 #[derive(Clone)]
 pub(crate) struct Letters {
-    fates: Arc<[LetterClass]>,
-    buffer: Vec<u8>,
+    table: Arc<[(u16, CharClass)]>,
+}
+
+/// State between two characters.
+#[derive(Default)]
+struct Written {
+    /// Whether the last character that was written belongs to a word of a spaced script.
+    spaced: bool,
+    /// Whether something was left out behind it.
+    gap: bool,
 }
 
 impl Letters {
     pub fn new() -> Self {
-        let fate = |code: u16| match char::from_u32(code.into()) {
-            Some(c) if is_particle(c) => PARTICLE,
-            Some(c) if is_of_spaced_script(c) => KEPT | SPACED,
-            Some(c) => LetterClass::from(is_letter(c)),
-            None => 0,
-        };
-        Letters { fates: (0..=u16::MAX).map(fate).collect(), buffer: Vec::new() }
+        let mut folded: Vec<u16> = (0..=u16::MAX).map(fold).collect();
+        for (traditional, simple) in simplified() {
+            folded[usize::from(traditional)] = simple;
+        }
+        let class = |code: u16| char::from_u32(code.into()).map_or(CharClass::Gap, class_of);
+        Letters { table: folded.into_iter().map(|code| (code, class(code))).collect() }
     }
 
-    /// Replaces `out` by the letters and digits of a text, with a space where other characters separated two
-    /// words.
+    /// Returns the folded form of a character, and how it is treated.
+    fn look_up(&self, c: char) -> (char, CharClass) {
+        match self.table.get(c as usize) {
+            Some(&(code, class)) => (char::from_u32(code.into()).unwrap_or(c), class),
+            None => (digit_value(c).or_else(|| c.to_lowercase().next()).unwrap_or(c), class_of(c)),
+        }
+    }
+
+    /// Appends what counts of a text to `out`. Between two words of a spaced script stands one space where something was
+    /// left out, also between `out` and what is appended. `aside`: is called with each pictograph and question mark, to append it.
     ///
-    /// `particles`: whether particles are kept. They colour a sentence and are added or omitted at will.
-    /// Cost: about 1 ns a byte. The properties of a character advance the place where the next one is
-    /// written, without a branch.
-    pub fn take(&mut self, text: &str, particles: bool, out: &mut String) {
-        // A character that is not kept may be written behind the last one that is.
-        let most = text.len() + char::MAX.len_utf8();
-        if self.buffer.len() < most {
-            self.buffer.resize(most, 0);
+    /// Cost: about 2 ns a byte.
+    pub fn take(&self, text: &str, out: &mut String, mut aside: impl FnMut(&mut String, char)) {
+        let spaced = out.ends_with(is_of_spaced_script);
+        let mut written = Written { spaced, gap: true };
+        let mut at = 0;
+        loop {
+            // Nearly all characters stay as they are. Pass over them, and copy them at once.
+            let from = at;
+            at = self.pass_letters(text, at);
+            if at > from {
+                out.push_str(&text[from..at]);
+                written = Written::default();
+            }
+            let Some(c) = text[at..].chars().next() else { break };
+            let after = at + c.len_utf8();
+            let (folded, class) = self.look_up(c);
+            match class {
+                CharClass::Letter => {
+                    out.push(folded);
+                    written = Written::default();
+                }
+                CharClass::Spaced => {
+                    if c == 'M' && is_mega(text, at) {
+                        out.push(MEGA);
+                        written = Written { spaced: false, gap: true };
+                        at = after;
+                        continue;
+                    }
+                    if written.gap && written.spaced {
+                        out.push(' ');
+                    }
+                    out.push(folded);
+                    written = Written { spaced: true, gap: false };
+                }
+                CharClass::Gap => written.gap = true,
+                CharClass::Optional => {}
+                CharClass::Numeral => match self.number(text, at) {
+                    Some((value, bytes)) => {
+                        if written.spaced {
+                            out.push(' ');
+                        }
+                        out.push_str(&value.to_string());
+                        written = Written { spaced: true, gap: false };
+                        at += bytes;
+                        continue;
+                    }
+                    None => {
+                        out.push(folded);
+                        written = Written::default();
+                    }
+                },
+                CharClass::Sign => match sign(text, at, folded) {
+                    Sign::Counts => {
+                        out.push(folded);
+                        written = Written { spaced: false, gap: true };
+                    }
+                    Sign::Separates => written.gap = true,
+                    Sign::Joins => {}
+                },
+                CharClass::Aside => {
+                    // Several question marks ask no more than one.
+                    if folded != '?' || !text[..at].ends_with(c) {
+                        aside(out, folded);
+                    }
+                    written.gap = true;
+                }
+            }
+            at = after;
         }
-        let keeping = if particles { KEPT | PARTICLE } else { KEPT };
-        let (mut at, mut gap, mut last_spaced) = (0, 0, 0);
-        for c in text.chars() {
-            let fate = self.fates.get(c as usize).copied().unwrap_or_else(|| LetterClass::from(is_letter(c)));
-            let kept = LetterClass::from(fate & keeping != 0);
-            let spaced = fate >> 1 & 1;
-            self.buffer[at] = b' ';
-            at += usize::from(gap & spaced & last_spaced);
-            let length = c.encode_utf8(&mut self.buffer[at..at + 4]).len();
-            at += length & usize::from(kept).wrapping_neg();
-            gap = 1 - kept;
-            last_spaced = spaced | last_spaced & gap;
+    }
+
+    /// Returns the end of the letters of three bytes that begin at a place of a text and stay as they are.
+    fn pass_letters(&self, text: &str, mut at: usize) -> usize {
+        while let [first @ 0xE3..=0xE9, second, third, ..] = text.as_bytes()[at..] {
+            let code = u16::from(first & 0xF) << 12 | u16::from(second & 0x3F) << 6 | u16::from(third & 0x3F);
+            if self.table[usize::from(code)] != (code, CharClass::Letter) {
+                break;
+            }
+            at += 3;
         }
-        out.clear();
-        out.push_str(simdutf8::basic::from_utf8(&self.buffer[..at]).unwrap_or_default());
+        at
+    }
+
+    /// Returns the number that Chinese numerals at a place of a text write, and their length in bytes.
+    fn number(&self, text: &str, at: usize) -> Option<(u64, usize)> {
+        let before = text[..at].chars().next_back();
+        let inside = before.is_some_and(|c| numerals::is_numeral(self.look_up(c).0));
+        if inside {
+            return None;
+        }
+        numerals::number(&text[at..], |c| self.look_up(c).0, before == Some('第'))
     }
 }
 
-fn is_particle(c: char) -> bool {
-    matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯')
+/// Returns the form in which a character of the basic plane is compared, but for traditional characters: lower case,
+/// European digits, one form of a letter where two are used for the same.
+fn fold(code: u16) -> u16 {
+    let Some(c) = char::from_u32(code.into()) else { return code };
+    let folded = match c {
+        'ς' => 'σ',
+        'ё' | 'Ё' => 'е',
+        '؟' => '?',
+        '−' | '‐' | '‑' | '‒' | '–' => '-',
+        '~' | '〜' => '-',
+        '٪' => '%',
+        WRITTEN_LESS => '<',
+        WRITTEN_GREATER => '>',
+        _ => digit_value(c).or_else(|| c.to_lowercase().next()).unwrap_or(c),
+    };
+    u16::try_from(folded as u32).unwrap_or(code)
+}
+
+/// Returns the European digit of the same value as a digit of another script.
+fn digit_value(c: char) -> Option<char> {
+    // The zeros of Unicode's decimal digits: ten characters that follow each other in order.
+    const ZEROS: [u32; 43] = [
+        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50,
+        0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40,
+        0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0x104A0, 0x11066, 0x110F0, 0x11136,
+        0x111D0, 0x112F0, 0x11450, 0x1E950,
+    ];
+    let code = c as u32;
+    if matches!(code, 0..0x660 | 0x2000..0xA620) {
+        return None;
+    }
+    let value = ZEROS.iter().find_map(|zero| code.checked_sub(*zero).filter(|&value| value < 10))?;
+    char::from_digit(value, 10)
+}
+
+fn class_of(c: char) -> CharClass {
+    match c {
+        '一' | '二' | '三' | '四' | '五' | '六' | '七' | '八' | '九' | '十' | '百' | '千' | '零' | '两'
+        | '〇' | '兩' => CharClass::Numeral,
+        '壹' | '贰' | '叁' | '肆' | '伍' | '陆' | '柒' | '捌' | '玖' | '拾' | '佰' | '仟' | '貳' | '參'
+        | '陸' => CharClass::Numeral,
+        // Arabic and Hebrew vowel marks, and the bar that stretches an Arabic word.
+        '\u{64B}'..='\u{652}'
+        | '\u{670}'
+        | '\u{640}'
+        | '\u{591}'..='\u{5BD}'
+        | '\u{5BF}'
+        | '\u{5C1}'..='\u{5C7}' => CharClass::Optional,
+        '.' | ',' | ':' | '-' | '−' | '‐' | '‑' | '‒' | '–' | '~' | '〜' | '+' | '<' | '>' | '=' | '*'
+        | '/' | '|' | '&' | '^' | '!' | '%' | '٪' | '#' | '$' | WRITTEN_LESS | WRITTEN_GREATER => {
+            CharClass::Sign
+        }
+        // Operators and other signs of mathematics, currencies, degrees, superscripts and fractions.
+        '±'
+        | '×'
+        | '÷'
+        | '¬'
+        | '°'
+        | '‰'
+        | '‱'
+        | '¢'..='¥'
+        | '\u{20A0}'..='\u{20CF}'
+        | '\u{2200}'..='\u{22FF}'
+        | 'µ'
+        | '№' => CharClass::Letter,
+        '?'
+        | '؟'
+        | '\u{1F000}'..='\u{1FAFF}'
+        | '\u{2600}'..='\u{27BF}'
+        | '\u{2B50}'
+        | '\u{2B55}'
+        | '\u{231A}'
+        | '\u{231B}' => CharClass::Aside,
+        _ if is_of_spaced_script(c) => CharClass::Spaced,
+        _ if is_letter(c) || is_combining_mark(c) => CharClass::Letter,
+        _ => CharClass::Gap,
+    }
+}
+
+/// Stands for the prefix mega of a unit behind a number: 5 MW are not 5 mW.
+const MEGA: char = 'ᴍ';
+
+/// Whether an `M` stands behind a number and before a unit that is used with milli too.
+fn is_mega(text: &str, at: usize) -> bool {
+    let behind = ["W", "V", "A", "J", "Pa", "Hz", "Ω", "g"].iter().any(|unit| {
+        text[at + 1..]
+            .strip_prefix(unit)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'h'))
+    });
+    behind && text[..at].trim_end_matches(' ').ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// What a sign does at its place.
+enum Sign {
+    Counts,
+    Separates,
+    /// It is not there, and what stands around it is one word.
+    Joins,
+}
+
+/// Returns what a sign does at a place of a text.
+fn sign(text: &str, at: usize, sign: char) -> Sign {
+    let length = text[at..].chars().next().map_or(1, char::len_utf8);
+    let before = text[..at].chars().next_back();
+    let after = text[at + length..].chars().next();
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || digit_value(c).is_some());
+    let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let latin = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
+    let counts = match sign {
+        ',' if digit(before) && digit(after) => {
+            // Three digits behind a comma are thousands.
+            let digits = text[at + length..].chars().take(4).take_while(|&c| digit(Some(c))).count();
+            if digits == 3 {
+                return Sign::Joins;
+            }
+            true
+        }
+        '.' | ':' => digit(before) && digit(after),
+        // A range, a result, or a minus, but no hyphen.
+        '-' => digit(after) && !latin(before) && before != Some('-'),
+        '+' => word(before) || digit(after),
+        '%' => digit(before) || before == Some(' ') && digit(text[..at].trim_end().chars().next_back()),
+        '#' => latin(before) && !after.is_some_and(|c| c.is_ascii_alphanumeric()),
+        '$' => digit(after) || digit(before),
+        // A negation of code, but no exclamation.
+        '!' => {
+            after == Some('=')
+                || before.is_none_or(|c| matches!(c, ' ' | '(')) && (latin(after) || after == Some('('))
+        }
+        '*' | '|' | '&' | '^' => operates(text, at, |c| c.is_ascii_alphanumeric()),
+        '/' => (digit(before) || latin(before)) && (digit(after) || latin(after)),
+        _ => operates(text, at, char::is_alphanumeric),
+    };
+    if counts { Sign::Counts } else { Sign::Separates }
+}
+
+/// Whether the sign at a place is part of an operator: at most three signs, with an operand on both sides, and with white
+/// space on both sides or on none. `letter`: whether an operand may end or begin with a character.
+fn operates(text: &str, at: usize, letter: fn(char) -> bool) -> bool {
+    let part = |c: char| {
+        matches!(
+            c,
+            '+' | '<' | '>' | '=' | '*' | '|' | '&' | '^' | '!' | '-' | WRITTEN_LESS | WRITTEN_GREATER
+        )
+    };
+    let (left, right) = (text[..at].trim_end_matches(part), text[at..].trim_start_matches(part));
+    if text.len() - left.len() - right.len() > 3 * WRITTEN_LESS.len_utf8() {
+        return false;
+    }
+    let operand = |c: char| letter(c) || matches!(c, '(' | ')' | '[' | ']' | '\'' | '"' | '$' | '_');
+    match (left.strip_suffix(' '), right.strip_prefix(' ')) {
+        (Some(left), Some(right)) => left.ends_with(operand) && right.starts_with(operand),
+        (None, None) => left.ends_with(operand) && right.starts_with(operand),
+        _ => false,
+    }
 }
 
 /// Whether a character is a letter or digit. Common Chinese characters and punctuation need no search in
@@ -76,7 +329,9 @@ pub(crate) fn is_letter(c: char) -> bool {
 /// Whether a character is a letter or digit of a script that puts spaces between words: Latin, Greek,
 /// Cyrillic, Armenian, and European digits.
 pub(crate) fn is_of_spaced_script(c: char) -> bool {
-    matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}') && c.is_alphanumeric()
+    matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}')
+        && (c.is_alphanumeric() && !matches!(c, '²' | '³' | '¹' | '¼'..='¾')
+            || matches!(c, '\u{300}'..'\u{370}'))
 }
 
 /// Whether a cleaned text has at least two units. A unit is a word of a spaced script, or any other character
@@ -87,42 +342,5 @@ pub(crate) fn two_units(text: &str) -> bool {
         None => false,
         Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
         Some(_) => chars.any(|c| !is_of_spaced_script(c)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// The definition: runs of letters, with a space between two of them where both sides are of spaced
-    /// scripts.
-    fn slowly(text: &str, particles: bool) -> String {
-        let kept = |c: char| is_letter(c) && (particles || !is_particle(c));
-        text.split(|c| !kept(c)).filter(|run| !run.is_empty()).fold(String::new(), |out, run| {
-            let words = out.ends_with(is_of_spaced_script) && run.starts_with(is_of_spaced_script);
-            out + if words { " " } else { "" } + run
-        })
-    }
-
-    #[test]
-    fn letters_are_those_of_unicode() {
-        assert_eq!(('\0'..=char::MAX).find(|&c| is_letter(c) != c.is_alphanumeric()), None);
-    }
-
-    proptest! {
-        #[test]
-        fn letters_are_those_of_the_runs_between(
-            text in prop::collection::vec(
-                prop_oneof![any::<char>(), prop::sample::select("中文的了啊ab1é。, \n𠀀😀ก".chars().collect::<Vec<_>>())],
-                0..40,
-            ).prop_map(|chars| chars.into_iter().collect::<String>()),
-            particles: bool,
-        ) {
-            let (mut letters, mut out) = (Letters::new(), "rest of another".to_owned());
-            letters.take(&text, particles, &mut out);
-            prop_assert_eq!(out, slowly(&text, particles));
-        }
     }
 }

@@ -4,15 +4,23 @@
 //! rare it is in a corpus. `segmenter` cuts Chinese texts into words, as jieba does. This room uses `hash`,
 //! `record` and `error` alone; `sets`, `method`, `classify.rs` and the jobs use it.
 
+pub mod cleaned;
+mod counters;
+mod cuts;
 pub mod document_frequencies;
+mod entities;
 pub mod features;
-mod letters;
+pub(crate) mod letters;
 mod normal;
+mod numerals;
 mod post;
 pub mod segmenter;
+pub(crate) mod simplified;
+mod source;
 pub(crate) mod topics;
 pub mod units;
 mod weibo;
+mod weibo_words;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +29,7 @@ use std::sync::Arc;
 use memchr::memchr2_iter;
 use serde::{Deserialize, Serialize};
 
-use self::normal::{invisible, normalise, rules};
+use self::normal::{invisible, normalise, spaced_rules};
 use self::post::Post;
 
 /// Cleaning that a text undergoes before features are taken from it.
@@ -30,12 +38,15 @@ use self::post::Post;
 pub enum Clean {
     /// No cleaning, except that a tab and a newline are read as a space.
     None,
-    /// Unicode NFKC (full width becomes half width). Control and invisible characters are dropped, each run
-    /// of white space becomes one space, and there is none at the ends.
+    /// Unicode NFKC (full width becomes half width), but for superscripts and fractions. Control and invisible
+    /// characters are dropped, each run of white space becomes one space, and there is none at the ends.
     #[default]
     Nfkc,
-    /// The words of the author in lower case: letters and digits alone, without markup, links, topics, names
-    /// and particles. Source: docs/design/0037.
+    /// Letters, digits, marks and signs alone, in one form whatever their case, script and width. Two texts are identical
+    /// if this form is equal. Source: docs/design/0025.
+    Fold,
+    /// As by `Fold`, and what a site has added (tags, links, topics, names, emoticons, cards) is set apart from the words of
+    /// the author. Source: docs/design/0037.
     Post,
     /// URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be left;
     /// then the text is cleaned as by `Nfkc`. Source: Zhou 2017, section 2.
@@ -59,6 +70,7 @@ pub struct Cleaner {
 enum How {
     None,
     Nfkc(Arc<[u16]>),
+    Fold(Box<Post>),
     Post(Box<Post>),
     Weibo(Arc<[u16]>),
 }
@@ -68,9 +80,10 @@ impl Cleaner {
     pub fn new(clean: Clean) -> Self {
         let how = match clean {
             Clean::None => How::None,
-            Clean::Nfkc => How::Nfkc(rules()),
+            Clean::Nfkc => How::Nfkc(spaced_rules()),
+            Clean::Fold => How::Fold(Box::new(Post::new())),
             Clean::Post => How::Post(Box::new(Post::new())),
-            Clean::Weibo => How::Weibo(rules()),
+            Clean::Weibo => How::Weibo(spaced_rules()),
         };
         Cleaner { how, out: String::new() }
     }
@@ -79,6 +92,7 @@ impl Cleaner {
     pub fn clean<'a>(&'a mut self, text: &'a str) -> &'a str {
         let (rules, text) = match &mut self.how {
             How::None => return spaced(text, &mut self.out),
+            How::Fold(post) => return post.fold(text),
             How::Post(post) => return post.clean(text),
             How::Nfkc(rules) => (rules, Cow::Borrowed(text)),
             How::Weibo(rules) => (rules, weibo::strip(text)),
@@ -122,15 +136,13 @@ fn push(out: &mut String, c: char) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use unicode_normalization::UnicodeNormalization;
-
     use super::*;
+    use proptest::prelude::*;
 
     /// The definition of `Nfkc`, character after character.
     fn slowly(text: &str) -> String {
         let mut out = String::new();
-        text.nfkc().for_each(|c| push(&mut out, c));
+        normal::each_normal(text, |c| push(&mut out, c));
         out.trim_end().to_owned()
     }
 

@@ -1,12 +1,12 @@
 //! Parts of a Weibo post that are not its text.
 //!
-//! Source: Zhou 2017, section 2: emoji, URLs and @names are cut out, and the tail that a repost drags along.
+//! Source: Zhou 2017, section 2: emoji, URLs and @names are cut out, and the tail that a repost drags along. What is a
+//! URL, a name or an emoji is recognised as `auto` does.
 
 use std::borrow::Cow;
 
-/// Length of the longest name in square brackets that stands for an emoji, such as `[good]` or `[允悲]`, in
-/// characters.
-const MAX_EMOJI_CHARS: usize = 8;
+use super::cuts::{emoticon, link, name};
+
 /// Length of the longest name before a colon that is taken for the name of a user, in characters.
 const MAX_NAME_CHARS: usize = 30;
 
@@ -18,13 +18,11 @@ pub fn strip(post: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(own.len());
     let mut rest = own;
     while let Some(c) = rest.chars().next() {
+        let before = &own[..own.len() - rest.len()];
         let skipped = match c {
-            'h' | 'H' => url_bytes(rest),
-            '@' | '＠' => match name_bytes(&rest[c.len_utf8()..]) {
-                0 => 0,
-                name => c.len_utf8() + name,
-            },
-            '[' => bracket_bytes(rest),
+            'h' | 'H' => link(before, rest).unwrap_or(0),
+            '@' | '＠' => name(before, rest).unwrap_or(0),
+            '[' => emoticon(rest, ']').unwrap_or(0),
             _ if is_emoji(c) => c.len_utf8(),
             _ => 0,
         };
@@ -34,15 +32,6 @@ pub fn strip(post: &str) -> Cow<'_, str> {
         rest = &rest[skipped.max(c.len_utf8())..];
     }
     if out.trim().is_empty() { Cow::Borrowed(post) } else { Cow::Owned(out) }
-}
-
-/// Returns the length in bytes of the URL that the text begins with, or 0.
-fn url_bytes(text: &str) -> usize {
-    let scheme = ["http://", "https://"]
-        .into_iter()
-        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
-    let in_url = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>');
-    scheme.map_or(0, |_| text.find(|c| !in_url(c)).unwrap_or(text.len()))
 }
 
 /// Whether the text is the tail of a repost. A tail begins with `//@`, or with `//name:` as the paper prints
@@ -60,15 +49,6 @@ fn is_tail(before: &str, text: &str) -> bool {
 /// digits, `_` and `-`.
 fn name_bytes(text: &str) -> usize {
     text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(text.len())
-}
-
-/// Returns the length in bytes of the bracketed emoji name that the text begins with, or 0.
-fn bracket_bytes(text: &str) -> usize {
-    let inside = &text[1..];
-    match inside.char_indices().take(MAX_EMOJI_CHARS + 1).find(|(_, c)| !c.is_alphanumeric()) {
-        Some((end, ']')) if end > 0 => end + 2,
-        _ => 0,
-    }
 }
 
 /// Whether a character is a pictograph, or joins pictographs.
@@ -99,6 +79,7 @@ mod tests {
     fn what_only_looks_like_one_stays() {
         for post in [
             "a@ b [] [这是一个很长的方括号里的句子] h",
+            "公告[买入] zhang@163.com 通知@所有人明天停水",
             "早//晚都好",
             "ftp://name:80 file:///c:/x",
             "一//这一段话比任何人的名字都要长得多所以它不会是一个名字而是正文的一部分：好",

@@ -72,7 +72,7 @@ fn chars_by_code(words: &[(&str, u64)]) -> Vec<char> {
     let mut others: Vec<(u64, char)> = others.map(|c| (u64::MAX - counts[c as usize], c)).collect();
     others.sort_unstable();
     let chars: Vec<char> = (0..FIRST_ALPHANUMERIC).map(|_| '\0').chain(alphanumeric).collect();
-    assert_eq!(chars.len(), FIRST_OTHER.into());
+    assert_eq!(chars.len(), usize::from(FIRST_OTHER));
     chars.into_iter().chain(others.into_iter().map(|(_, c)| c)).collect()
 }
 

@@ -5,27 +5,11 @@
 //! text. Editions share nearly all numbers. So a number in which two texts differ counts as several features, and
 //! where most numbers differ, the texts are of one template. Source: docs/design/0013.
 
-use crate::hash;
-
 /// Least count of numbers of each text that the other lacks, in texts of one template.
 const LEAST_LACKED: usize = 3;
 
 /// Number of features that a number counts as, if each text has one that the other lacks.
 const FEATURES: usize = 3;
-
-/// Replaces `numbers` by the hashes of the numbers of a text, sorted, each as often as it stands there. A number
-/// is a run of the digits 0 to 9. Cost: one pass over the text.
-pub(super) fn numbers(text: &str, numbers: &mut Vec<u64>) {
-    numbers.clear();
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    while let Some(start) = bytes[from..].iter().position(u8::is_ascii_digit).map(|at| from + at) {
-        let digits = bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        from = start + digits;
-        numbers.push(hash::word(bytes, start, from));
-    }
-    numbers.sort_unstable();
-}
 
 /// Numbers of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +21,8 @@ pub struct NumbersOfPair {
 }
 
 impl NumbersOfPair {
-    /// Compares the [`numbers`] of two texts. Cost: one pass over both.
-    pub(super) fn new(a: &[u64], b: &[u64]) -> Self {
+    /// Compares the numbers of two texts, sorted, each as often as it stands there. Cost: one pass over both.
+    pub fn new(a: &[u64], b: &[u64]) -> Self {
         // Unlike a set, a list may hold a number more than once.
         let (mut i, mut j, mut shared) = (0, 0, 0);
         while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
@@ -71,21 +55,13 @@ impl NumbersOfPair {
 mod tests {
     use super::*;
 
-    fn pair(a: &str, b: &str) -> NumbersOfPair {
-        let [a, b] = [a, b].map(|text| {
-            let mut list = vec![7];
-            numbers(text, &mut list);
-            list
-        });
-        NumbersOfPair::new(&a, &b)
-    }
-
     #[test]
-    fn numbers_are_runs_of_digits_as_often_as_they_stand_there() {
-        let expected = NumbersOfPair { counts: [4, 3], shared: 2 };
-        assert_eq!(pair("1月15日新增15例12", "15例15 1日2"), NumbersOfPair { counts: [4, 4], shared: 3 });
-        assert_eq!(pair("7 7 8a9", "7 9 007"), expected);
-        assert_eq!(pair("", "没有"), NumbersOfPair { counts: [0, 0], shared: 0 });
+    fn a_number_counts_as_often_as_it_stands_there() {
+        for (a, b, shared) in
+            [(&[1, 12, 15, 15][..], &[1, 2, 15, 15][..], 3), (&[7, 7, 8, 9], &[7, 7, 9], 3), (&[], &[], 0)]
+        {
+            assert_eq!(NumbersOfPair::new(a, b), NumbersOfPair { counts: [a.len(), b.len()], shared });
+        }
     }
 
     #[test]

@@ -1,0 +1,354 @@
+//! Tokens: a cleaned text as a list of units that two texts are aligned by.
+
+use crate::hash;
+use crate::text::cleaned::{Stretch, is_code, stretches};
+use crate::text::letters::is_of_spaced_script;
+
+/// A unit of a text in 32 bits: its kind, and its character or the hash of its letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub(super) u32);
+
+/// Number of bits behind the kind of a token.
+const VALUE_BITS: u32 = 29;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// A word of a script with spaces.
+    Word,
+    /// A number.
+    Number,
+    /// A Chinese character.
+    Han,
+    /// A letter or mark of another script without spaces between words, or of one that is read letter by letter.
+    Letter,
+    /// A sign, a superscript, a fraction.
+    Sign,
+}
+
+impl Token {
+    pub(super) fn kind(self) -> TokenKind {
+        match self.0 >> VALUE_BITS {
+            0 => TokenKind::Word,
+            1 => TokenKind::Number,
+            2 => TokenKind::Han,
+            3 => TokenKind::Letter,
+            _ => TokenKind::Sign,
+        }
+    }
+
+    fn new(kind: TokenKind, value: u32) -> Self {
+        Token((kind as u32) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
+    }
+
+    /// Returns the character of a token that is one.
+    pub(super) fn char(self) -> Option<char> {
+        let is_char = !matches!(self.kind(), TokenKind::Word | TokenKind::Number);
+        is_char.then(|| char::from_u32(self.0 & ((1 << VALUE_BITS) - 1))).flatten()
+    }
+
+    fn of_char(c: char) -> Self {
+        let kind = match c {
+            '\u{3400}'..='\u{9FFF}' | '\u{20000}'..='\u{3FFFF}' => TokenKind::Han,
+            '\u{2070}'..='\u{209C}' | '²' | '³' | '¹' | '¼'..='¾' | '⅐'..='⅟' => TokenKind::Sign,
+            _ if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) => {
+                TokenKind::Letter
+            }
+            _ => TokenKind::Sign,
+        };
+        Token::new(kind, c as u32)
+    }
+
+    /// Returns the token of a word of a script with spaces, by its shape: what scanners take for each other is one letter,
+    /// so burned is `bumed` and rebuilt is `rebuiit`.
+    pub(super) fn of_word(word: &str) -> Self {
+        let mut shape = [0; 64];
+        let mut length = 0;
+        let bytes = word.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() && length < shape.len() {
+            let (letter, read) = match bytes[at..] {
+                [b'r', b'n', ..] => (b'm', 2),
+                [b'v', b'v', ..] => (b'w', 2),
+                [b'l' | b'1', ..] => (b'i', 1),
+                [b'0', ..] => (b'o', 1),
+                [other, ..] => (other, 1),
+                [] => break,
+            };
+            shape[length] = letter;
+            length += 1;
+            at += read;
+        }
+        // A longer word is told apart by its whole.
+        let hash =
+            if at < bytes.len() { hash::word(bytes, 0, bytes.len()) } else { hash::word(&shape, 0, length) };
+        Token::new(TokenKind::Word, hash as u32)
+    }
+
+    fn of_number(digits: &str) -> Self {
+        let digits = digits.trim_start_matches('0');
+        Token::new(TokenKind::Number, hash::word(digits.as_bytes(), 0, digits.len()) as u32)
+    }
+}
+
+/// Values of the words of small numbers, which editions write in either way.
+const NUMBER_WORDS: [&str; 20] = [
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+];
+
+/// A cleaned text as it is read. In memory: 4 bytes for each unit, and 8 for each stretch that was cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadText {
+    /// Units of what the author wrote.
+    pub(super) tokens: Vec<Token>,
+    /// Hashes of the stretches that were cut, sorted. The lowest bits are a [`CutSort`].
+    pub(super) cuts: Vec<u64>,
+    /// Number of units before the post that is repeated, if the text is a repost.
+    pub(super) head: Option<usize>,
+    /// Whether the text is code.
+    pub(super) code: bool,
+}
+
+/// What a stretch that was cut says about the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CutSort {
+    /// Nothing that decides.
+    Colour,
+    /// It points somewhere: a link that names its page, a tag.
+    Pointer,
+    /// It answers yes or no.
+    Answer,
+}
+
+impl CutSort {
+    pub(super) fn of(cut: u64) -> Self {
+        match cut & 3 {
+            0 => CutSort::Colour,
+            1 => CutSort::Pointer,
+            _ => CutSort::Answer,
+        }
+    }
+
+    fn of_text(cut: &str) -> Self {
+        // Short links are made anew for each post.
+        const SHORTENED: [&str; 10] = [
+            "t cn",
+            "url cn",
+            "bit ly",
+            "goo gl",
+            "t co",
+            "dwz cn",
+            "tinyurl com",
+            "is gd",
+            "sina lt",
+            "suo im",
+        ];
+        let host = cut.strip_prefix("https ").or_else(|| cut.strip_prefix("http "));
+        if let Some(host) = host {
+            let shortened = SHORTENED.iter().any(|name| {
+                host.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            });
+            return if shortened { CutSort::Colour } else { CutSort::Pointer };
+        }
+        match cut.chars().next() {
+            Some('✅' | '❌' | '✔' | '✖' | '☑' | '✗' | '✘' | '✓' | '⭕' | '👍' | '👎' | '🚫') => {
+                CutSort::Answer
+            }
+            Some('h') if matches!(cut, "h1" | "h2" | "h3" | "h4" | "h5" | "h6") => CutSort::Pointer,
+            _ => CutSort::Colour,
+        }
+    }
+}
+
+impl ReadText {
+    /// Replaces the units by those of a cleaned text. Cost: some 10 ns a unit.
+    pub fn read(&mut self, cleaned: &str) {
+        self.tokens.clear();
+        self.cuts.clear();
+        self.head = None;
+        self.code = is_code(cleaned);
+        for stretch in stretches(cleaned) {
+            match stretch {
+                Stretch::Own(own) => self.add(own),
+                Stretch::Repost(name) => {
+                    self.head = Some(self.tokens.len());
+                    self.cut(name, CutSort::Colour);
+                }
+                Stretch::Topic(cut) => self.cut(cut, CutSort::Colour),
+                Stretch::Cut(cut) => self.cut(cut, CutSort::of_text(cut)),
+            }
+        }
+        self.cuts.sort_unstable();
+    }
+
+    fn cut(&mut self, cut: &str, sort: CutSort) {
+        self.cuts.push(hash::word(cut.as_bytes(), 0, cut.len()) & !3 | sort as u64);
+    }
+
+    fn add(&mut self, own: &str) {
+        let mut rest = own;
+        while let Some(first) = rest.chars().next() {
+            if !is_of_spaced_script(first) {
+                let light = self.code && matches!(first, ',' | '.' | ';' | '$' | '"' | '\'' | '`');
+                if first != ' ' && !light {
+                    self.tokens.push(Token::of_char(first));
+                }
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+            let end = rest.find(|c| !is_of_spaced_script(c)).unwrap_or(rest.len());
+            let (run, behind) = rest.split_at(end);
+            rest = behind;
+            self.add_run(run);
+        }
+    }
+
+    /// Adds the words and numbers of a run of letters and digits.
+    fn add_run(&mut self, run: &str) {
+        // A digit within a word is a letter that a scanner has not read: o1d.
+        let bytes = run.as_bytes();
+        let digits = || bytes.iter().filter(|byte| byte.is_ascii_digit());
+        let between = |byte: &u8| byte.is_ascii_alphabetic();
+        let slip = run.is_ascii()
+            && bytes.first().is_some_and(between)
+            && bytes.last().is_some_and(between)
+            && digits().count() == 1
+            && digits().all(|digit| matches!(digit, b'0' | b'1'));
+        if slip {
+            return self.tokens.push(Token::of_word(run));
+        }
+        let mut rest = run;
+        while let Some(first) = rest.chars().next() {
+            let digit = first.is_ascii_digit();
+            let end = rest.find(|c: char| c.is_ascii_digit() != digit).unwrap_or(rest.len());
+            let (part, behind) = rest.split_at(end);
+            rest = behind;
+            let may_count = !self.code && matches!(first, 'o' | 't' | 'f' | 's' | 'e' | 'n');
+            let value = if may_count { NUMBER_WORDS.iter().position(|&word| word == part) } else { None };
+            self.tokens.push(match value {
+                Some(value) => Token::of_number(&(value + 1).to_string()),
+                None if digit => Token::of_number(part),
+                None => Token::of_word(part),
+            });
+        }
+    }
+
+    /// Appends the text to a list of features that travels: the number of tokens, the head and whether it is code, the
+    /// tokens, the cuts.
+    pub fn pack(&self, packed: &mut Vec<u64>) {
+        let head = self.head.map_or(0, |head| head as u64 + 1);
+        packed.push((self.tokens.len() as u64) << 32);
+        packed.push(head << 1 | u64::from(self.code));
+        packed.extend(self.tokens.chunks(2).map(|two| {
+            let [low, high] =
+                [two.first(), two.get(1)].map(|token| token.map_or(0, |token| u64::from(token.0)));
+            high << 32 | low
+        }));
+        packed.extend(&self.cuts);
+    }
+
+    /// Reads a text that [`ReadText::pack`] has written.
+    pub fn unpack(&mut self, packed: &[u64]) {
+        let (lengths, rest) = packed.split_at(2);
+        let tokens = (lengths[0] >> 32) as usize;
+        let (packed_tokens, cuts) = rest.split_at(tokens.div_ceil(2));
+        self.tokens.clear();
+        self.tokens
+            .extend(packed_tokens.iter().flat_map(|&two| [Token(two as u32), Token((two >> 32) as u32)]));
+        self.tokens.truncate(tokens);
+        self.cuts.clear();
+        self.cuts.extend(cuts);
+        self.code = lengths[1] & 1 == 1;
+        self.head = (lengths[1] >> 1).checked_sub(1).map(|head| head as usize);
+    }
+
+    /// Returns how many of the stretches that were cut only one of two packed texts has, and how many units the shorter one
+    /// has.
+    pub fn cuts_of_one(a: &[u64], b: &[u64]) -> [usize; 2] {
+        let [tokens_a, tokens_b] = [a, b].map(|packed| (packed[0] >> 32) as usize);
+        let cuts = |packed: &'_ [u64], tokens: usize| 2 + tokens.div_ceil(2)..packed.len();
+        let (cuts_a, cuts_b) = (&a[cuts(a, tokens_a)], &b[cuts(b, tokens_b)]);
+        let only = |a: &[u64], b: &[u64]| a.iter().filter(|cut| b.binary_search(cut).is_err()).count();
+        [only(cuts_a, cuts_b) + only(cuts_b, cuts_a), tokens_a.min(tokens_b)]
+    }
+
+    /// Returns the numbers of the text, sorted, each as often as it stands there.
+    pub fn numbers(&self) -> Vec<u64> {
+        let mut numbers: Vec<u64> = self
+            .tokens
+            .iter()
+            .filter(|token| token.kind() == TokenKind::Number)
+            .map(|token| token.0.into())
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Clean, Cleaner};
+
+    fn read(text: &str) -> ReadText {
+        let (mut cleaner, mut read) = (Cleaner::new(Clean::Post), ReadText::default());
+        read.read(cleaner.clean(text));
+        read
+    }
+
+    #[test]
+    fn a_text_is_unpacked_as_it_was_packed() {
+        for text in ["", "今天5mg 好//@小明: 看 http://t.cn/a [泪]", "fn f(a: u8) { a + 1; }", "one word"]
+        {
+            let text = read(text);
+            let (mut packed, mut again) = (vec![], ReadText::default());
+            text.pack(&mut packed);
+            again.unpack(&packed);
+            assert_eq!(again, text);
+        }
+    }
+
+    #[test]
+    fn units_are_words_numbers_and_characters() {
+        use TokenKind::{Han, Letter, Number, Sign, Word};
+        let kinds = |text: &str| read(text).tokens.iter().map(|token| token.kind()).collect::<Vec<_>>();
+        assert_eq!(kinds("他有5mg药"), [Han, Han, Number, Word, Han]);
+        assert_eq!(kinds("ビル x²"), [Letter, Letter, Word, Sign]);
+        assert_eq!(kinds("3.5"), [Number, Sign, Number]);
+    }
+
+    #[test]
+    fn slips_of_scanners_are_one_word() {
+        assert_eq!(
+            read("the o1d mill bumed down, rebuiIt").tokens,
+            read("the old mill burned down, rebuilt").tokens
+        );
+        assert_eq!(read("eleven minutes").tokens, read("11 minutes").tokens);
+        assert_ne!(read("h1 mp3").tokens, read("hl mp3").tokens);
+    }
+
+    #[test]
+    fn the_head_of_a_repost_ends_at_its_last_mark() {
+        assert_eq!(read("好//@小明:看//@小红:今天的天气很好").head, Some(2));
+        assert_eq!(read("今天的天气很好").head, None);
+    }
+}

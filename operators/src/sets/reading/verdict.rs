@@ -1,0 +1,329 @@
+//! The verdict on two texts that share most features: whether what differs decides.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::alignment::{Hunk, align};
+use super::numbers::NumbersOfPair;
+use super::tokens::{CutSort, ReadText, Token, TokenKind};
+use super::words::Words;
+use crate::Similarity;
+
+/// Reads pairs of texts. Clones are made by sharing it; its tables take some 100 KB.
+pub struct Reader {
+    /// The tables; `None` if numbers alone are read.
+    words: Option<Words>,
+}
+
+/// What tells two texts apart that share most of their features.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// They are of one template, by their numbers.
+    Template,
+    /// One denies what the other says.
+    Denial,
+    /// One says the opposite of the other.
+    Opposite,
+    /// One asks what the other says.
+    Question,
+    /// They have other numbers at the same place.
+    Number,
+    /// They have other signs at the same place.
+    Sign,
+    /// They have another word at the same place.
+    Word,
+    /// The same words stand in another order.
+    Order,
+    /// They have other names or words at several places, or a stretch of its own each.
+    Stretches,
+    /// They point to other pages, or answer otherwise, in what was cut.
+    Cut,
+    /// As code or as a long text of words they share too few stretches.
+    Runs(Similarity),
+}
+
+/// Lengths are counted in thirds of a word: a Chinese character and a word count three, a letter of a script that is read
+/// letter by letter one.
+const WORD: usize = 3;
+/// Length of a text in which one word decides.
+const SHORT: usize = 40 * WORD;
+/// Length of a text in which one number, denial or opposite decides.
+const LONG: usize = 300 * WORD;
+/// Length of a stretch that is one thing that is said.
+const PHRASE: usize = 6 * WORD;
+/// Number of words from which on a text of words is compared by its stretches.
+const MANY_WORDS: usize = 60 * WORD;
+/// Number of words of a page, which frames and licences are parts of.
+const PAGE: usize = 100 * WORD;
+/// Least share of stretches of three units that two pieces of code, or two pages, have in common.
+const ALIKE: Similarity = Similarity::millionths(860_000);
+/// The same of two texts of words that are shorter than a page.
+const SHORT_ALIKE: Similarity = Similarity::millionths(780_000);
+/// The same of two texts of words that have other names in their titles.
+const TITLED_ALIKE: Similarity = Similarity::millionths(950_000);
+/// The same between what two texts begin and end with, where frames of other sites stand, and at the least of the whole.
+const FRAMED_ALIKE: [Similarity; 2] = [Similarity::millionths(970_000), Similarity::millionths(650_000)];
+/// Share of the stretches of the smaller text that a longer version of it has, and the same where the titles differ.
+const CONTAINED: [Similarity; 2] = [Similarity::millionths(900_000), Similarity::millionths(970_000)];
+/// Number of words among which a title stands.
+const TITLE: usize = 6;
+
+/// A place where two texts differ, with what is known of it.
+struct Place<'a> {
+    a: &'a [Token],
+    b: &'a [Token],
+    /// Both sides with two units more at either end, since a denial may share its letters with what it denies.
+    wide: [&'a [Token]; 2],
+    /// Lengths of the shorter and of the longer side.
+    lengths: [usize; 2],
+    /// Whether nothing stands before it in either text, or behind it.
+    head: bool,
+    tail: bool,
+}
+
+impl Reader {
+    /// Makes a reader of all that differs.
+    pub fn of_everything() -> Self {
+        Reader { words: Some(Words::new()) }
+    }
+
+    /// Makes a reader of numbers alone, by which texts of one template are told apart.
+    pub fn of_numbers() -> Self {
+        Reader { words: None }
+    }
+
+    /// Returns what tells two texts apart, or `None` if nothing does.
+    ///
+    /// `numbers`: what their numbers have in common. `similarity`: that of their features, which decides where long texts
+    /// differ in too much to be aligned. Cost: an alignment, some microseconds for a post and up to 100 milliseconds for the
+    /// longest texts.
+    pub fn difference(
+        &self,
+        a: &ReadText,
+        b: &ReadText,
+        numbers: NumbersOfPair,
+        similarity: Similarity,
+    ) -> Option<Difference> {
+        let template = numbers.of_template().then_some(Difference::Template);
+        let Some(words) = &self.words else { return template };
+        let code = a.code || b.code;
+        let (ta, tb) = (&a.tokens[..], &b.tokens[..]);
+        if ta == tb {
+            return cuts(a, b, length(ta));
+        }
+        let units = (ta.len() + tb.len()) as u64;
+        let differing =
+            units * u64::from(Similarity::ONE.as_millionths() - similarity.as_millionths()) / 1_000_000;
+        let Some(hunks) = align(ta, tb, differing as usize) else {
+            return template.or((code && similarity < ALIKE).then_some(Difference::Runs(similarity)));
+        };
+        let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
+        let wordy = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Word).count() > ta.len();
+        if code || wordy && common >= MANY_WORDS {
+            return runs(ta, tb, &hunks, common, code);
+        }
+        let heads = [a.head, b.head];
+        let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(ta, tb, hunk, heads)).collect();
+        let han = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Han).count() > ta.len();
+        template
+            .or_else(|| one_place(words, &places, common, han))
+            .or_else(|| swapped(&places, common))
+            .or_else(|| several_places(&places, common, wordy))
+            .or_else(|| cuts(a, b, common))
+    }
+}
+
+/// Returns what tells two pieces of code, or two long texts of words, apart: too few stretches in common.
+fn runs(a: &[Token], b: &[Token], hunks: &[Hunk], common: usize, code: bool) -> Option<Difference> {
+    let (mut from, mut shared) = (0, 0);
+    let ends = hunks.iter().map(|hunk| (hunk.a.start, hunk.a.end)).chain([(a.len(), a.len())]);
+    for (start, end) in ends {
+        shared += (start - from).saturating_sub(2);
+        from = end;
+    }
+    let share =
+        |of_a: usize, of_b: usize| Similarity::ratio(shared, (of_a + of_b).saturating_sub(shared + 4).max(1));
+    let alike = share(a.len(), b.len());
+    // What stands before the first common unit and behind the last one.
+    let head = hunks.first().filter(|hunk| hunk.a.start == 0 && hunk.b.start == 0);
+    let tail = hunks.last().filter(|hunk| hunk.a.end == a.len() && hunk.b.end == b.len());
+    let frame = |side: fn(&Hunk) -> usize| [head, tail].into_iter().flatten().map(side).sum::<usize>();
+    // (Of one hunk that is both, nothing is left.)
+    let framed = share(
+        a.len().saturating_sub(frame(|hunk| hunk.a.len())),
+        b.len().saturating_sub(frame(|hunk| hunk.b.len())),
+    );
+    let (smaller, larger) = (a.len().min(b.len()), a.len().max(b.len()));
+    let contained = Similarity::ratio(shared, smaller.saturating_sub(2).max(1));
+    let titled = hunks.iter().any(|hunk| {
+        let (a, b) = (hunk.a.len(), hunk.b.len());
+        hunk.a.start <= TITLE && a > 0 && b > 0 && a.max(b) <= 3
+    });
+    let longer_version =
+        common >= PAGE && 5 * larger >= 6 * smaller && contained >= CONTAINED[usize::from(titled)];
+    let same = match (code, titled) {
+        (true, _) => alike >= ALIKE,
+        (false, true) => alike >= TITLED_ALIKE || longer_version,
+        (false, false) => {
+            alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE }
+                || framed >= FRAMED_ALIKE[0] && alike >= FRAMED_ALIKE[1] && common >= PAGE * 4 / 5
+                || longer_version
+        }
+    };
+    (!same).then_some(Difference::Runs(alike))
+}
+
+/// Returns what decides at one place alone.
+fn one_place(words: &Words, places: &[Place], common: usize, han: bool) -> Option<Difference> {
+    for place in places {
+        let &Place { a, b, lengths: [shorter, longer], head, tail, .. } = place;
+        if words.are_particles(a) && words.are_particles(b) || words.is_slip(a, b) {
+            continue;
+        }
+        let remark = head && longer > 3 * WORD && han;
+        let [wide_a, wide_b] = place.wide;
+        let denies =
+            words.denials(wide_a) != words.denials(wide_b) || words.is_denial(a) != words.is_denial(b);
+        if longer <= PHRASE && denies && common < LONG && !remark {
+            return Some(Difference::Denial);
+        }
+        if longer <= PHRASE && common < LONG && words.are_opposite(a, b) {
+            return Some(Difference::Opposite);
+        }
+        if common < 60 * WORD && (a.is_empty() && words.ask(b) || b.is_empty() && words.ask(a)) {
+            return Some(Difference::Question);
+        }
+        if other_numbers(place) {
+            if common < 60 * WORD {
+                return Some(Difference::Number);
+            }
+            continue;
+        }
+        let all = |kind: TokenKind| a.iter().chain(b).all(|token| token.kind() == kind);
+        if common < 60 * WORD && all(TokenKind::Sign) {
+            return Some(Difference::Sign);
+        }
+        if common >= SHORT {
+            continue;
+        }
+        let inside = !head && !tail;
+        // One or two letters more make another word, a particle at the end does not.
+        if all(TokenKind::Letter) && longer <= 2 * WORD && (shorter > 0 || longer <= 2 && inside) {
+            return Some(Difference::Word);
+        }
+        let small = if head && han { 2 * WORD } else { 3 * WORD };
+        if place.is_replaced() && (inside || longer <= small) {
+            return Some(Difference::Word);
+        }
+    }
+    None
+}
+
+/// Returns what differs in the stretches that were cut, if it decides.
+fn cuts(a: &ReadText, b: &ReadText, common: usize) -> Option<Difference> {
+    let only = |of: &ReadText, other: &ReadText, sort: CutSort| {
+        of.cuts.iter().any(|&cut| CutSort::of(cut) == sort && other.cuts.binary_search(&cut).is_err())
+    };
+    let sorts = [CutSort::Pointer, CutSort::Answer];
+    let decides = common < SHORT && sorts.into_iter().any(|sort| only(a, b, sort) && only(b, a, sort));
+    decides.then_some(Difference::Cut)
+}
+
+/// Returns a place as it is judged; `None` if it stands in the head of a repost, where everybody adds a remark.
+fn place<'a>(a: &'a [Token], b: &'a [Token], hunk: &Hunk, heads: [Option<usize>; 2]) -> Option<Place<'a>> {
+    let head = hunk.a.start == 0 && hunk.b.start == 0;
+    let in_head = |end: usize, head: Option<usize>| head.is_some_and(|head| end <= head);
+    if in_head(hunk.a.end, heads[0]) || in_head(hunk.b.end, heads[1]) || head && heads != [None; 2] {
+        return None;
+    }
+    let tail = hunk.a.end == a.len() && hunk.b.end == b.len();
+    let wide =
+        |side: &'a [Token], at: &Range<usize>| &side[at.start.saturating_sub(2)..side.len().min(at.end + 2)];
+    let wide = [wide(a, &hunk.a), wide(b, &hunk.b)];
+    let (a, b) = (&a[hunk.a.clone()], &b[hunk.b.clone()]);
+    let mut lengths = [length(a), length(b)];
+    lengths.sort_unstable();
+    Some(Place { a, b, wide, lengths, head, tail })
+}
+
+impl Place<'_> {
+    /// Whether one thing stands where another one stood: both sides have about the same length.
+    fn is_replaced(&self) -> bool {
+        let [shorter, longer] = self.lengths;
+        shorter > 0 && longer <= 2 * shorter
+    }
+}
+
+/// Whether the two sides of a place have numbers, and other ones.
+fn other_numbers(place: &Place) -> bool {
+    let numbers = |side: &[Token]| {
+        side.iter().copied().filter(|token| token.kind() == TokenKind::Number).collect::<Vec<_>>()
+    };
+    let (a, b) = (numbers(place.a), numbers(place.b));
+    !a.is_empty() && !b.is_empty() && a != b && place.lengths[1] <= 2 * PHRASE
+}
+
+/// Whether the units of a short text stand in another order: red beats blue, blue beats red. A phrase that moves from the
+/// beginning to the end says the same there.
+fn swapped(places: &[Place], common: usize) -> Option<Difference> {
+    let inside = |place: &Place| !place.head && !place.tail;
+    if common >= SHORT || !places.iter().any(|place| place.lengths[0] > 0 || inside(place)) {
+        return None;
+    }
+    let all = |side: fn(&Place) -> Vec<Token>| {
+        let mut tokens: Vec<Token> = places.iter().flat_map(side).collect();
+        tokens.sort_unstable();
+        tokens
+    };
+    (all(|place| place.a.to_vec()) == all(|place| place.b.to_vec())).then_some(Difference::Order)
+}
+
+/// Returns what the places decide together, in a text that is not short.
+fn several_places(places: &[Place], common: usize, wordy: bool) -> Option<Difference> {
+    if common < SHORT {
+        return None;
+    }
+    let numbers = places.iter().filter(|place| other_numbers(place)).count();
+    if numbers > 0 && common < 250 * WORD {
+        return Some(Difference::Number);
+    }
+    let replaced = places.iter().filter(|place| place.is_replaced());
+    if wordy
+        && replaced
+            .clone()
+            .any(|place| place.tail && 7 * place.lengths[0] > common && place.lengths[0] >= 8 * WORD)
+    {
+        return Some(Difference::Stretches);
+    }
+    let inside: Vec<usize> =
+        replaced.filter(|place| !place.head && !place.tail).map(|place| place.lengths[0]).collect();
+    let share: usize = inside.iter().sum();
+    let names = inside.len() >= 3 && 100 * share > 3 * common;
+    let block = common >= 100 * WORD && 8 * share > common;
+    (names || block).then_some(Difference::Stretches)
+}
+
+/// Returns the length of some units.
+fn length(tokens: &[Token]) -> usize {
+    tokens.iter().map(|token| if token.kind() == TokenKind::Letter { 1 } else { WORD }).sum()
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Difference::Template => "they are of one template, with other numbers",
+            Difference::Denial => "one of them denies what the other says",
+            Difference::Opposite => "one of them says the opposite of the other",
+            Difference::Question => "one of them asks what the other says",
+            Difference::Number => "they have other numbers at the same place",
+            Difference::Sign => "they have other signs at the same place",
+            Difference::Word => "they have another word at the same place",
+            Difference::Order => "the same words stand in another order",
+            Difference::Stretches => "each has stretches of its own at the same places",
+            Difference::Cut => "they point to other pages, or answer otherwise",
+            Difference::Runs(alike) => {
+                return write!(f, "of their stretches of three units only {alike} are in both");
+            }
+        })
+    }
+}

@@ -1,0 +1,367 @@
+//! Numbers that a site counts beside a text: how often it was read, answered and praised, and how long ago it was written.
+//!
+//! They differ in every copy of a page. A number counts only beside one of these words, and only where no sentence goes on
+//! behind it: 阅读 1023 is a counter, 阅读3本书 is none.
+
+/// Words before a counter, in lower case.
+const LABELS: &[&str] = &[
+    "阅读",
+    "閱讀",
+    "浏览",
+    "瀏覽",
+    "评论",
+    "評論",
+    "转发",
+    "轉發",
+    "点赞",
+    "點讚",
+    "赞",
+    "收藏",
+    "回复",
+    "回覆",
+    "回帖",
+    "播放",
+    "点击",
+    "查看",
+    "分享",
+    "人气",
+    "热度",
+    "喜欢",
+    "留言",
+    "跟帖",
+    "阅读量",
+    "阅读数",
+    "评论数",
+    "浏览量",
+    "播放量",
+    "点击量",
+    "弹幕",
+    "投币",
+    "顶",
+    "踩",
+    "view",
+    "views",
+    "reply",
+    "replies",
+    "comment",
+    "comments",
+    "like",
+    "likes",
+    "share",
+    "shares",
+    "reads",
+    "retweets",
+    "reposts",
+    "downloads",
+    "upvotes",
+    "votes",
+    "hits",
+    "просмотры",
+    "просмотров",
+    "просмотра",
+    "комментарии",
+    "комментариев",
+    "комментария",
+    "лайки",
+    "лайков",
+    "нравится",
+    "ответов",
+    "ответы",
+    "репостов",
+    "прочитали",
+    "閲覧数",
+    "閲覧",
+    "コメント",
+    "コメント数",
+    "いいね",
+    "表示回数",
+    "アクセス",
+    "アクセス数",
+    "返信",
+    "返信数",
+    "レス",
+    "拍手",
+    "再生回数",
+    "再生数",
+    "조회수",
+    "조회",
+    "댓글",
+    "좋아요",
+    "추천",
+    "공감",
+    "공유",
+    "읽음",
+    "방문",
+    "답글",
+    "เข้าชม",
+    "อ่านแล้ว",
+    "อ่าน",
+    "ความคิดเห็น",
+    "ถูกใจ",
+    "แชร์",
+    "ยอดวิว",
+    "ผู้ชม",
+    "المشاهدات",
+    "مشاهدات",
+    "مشاهدة",
+    "التعليقات",
+    "تعليقات",
+    "تعليق",
+    "الإعجابات",
+    "إعجابات",
+    "إعجاب",
+    "الردود",
+    "عدد القراءات",
+    "القراءات",
+    "الزيارات",
+    "زيارات",
+    "lượt xem",
+    "bình luận",
+    "lượt thích",
+    "aufrufe",
+    "kommentare",
+    "vues",
+    "commentaires",
+    "visitas",
+    "comentarios",
+    "vistas",
+];
+
+/// Words of an update before a time.
+const TIMES: &[&str] = &["更新时间", "发布时间", "发表时间", "发表于", "发布于", "更新于", "戳"];
+
+/// What may stand between a number and the end of a counter.
+const UNITS: &[&str] =
+    &["万次", "万", "亿", "次", "条", "人", "回", "件", "k", "w", "회", "건", "개", "ครั้ง", "раз", "مرة"];
+
+/// Words behind a counter that has no label before it.
+const NAMES: &[&str] = &[
+    "views",
+    "view",
+    "comments",
+    "comment",
+    "replies",
+    "reply",
+    "likes",
+    "like",
+    "shares",
+    "reads",
+    "retweets",
+    "次阅读",
+    "次浏览",
+    "次播放",
+    "条评论",
+    "人阅读",
+    "人点赞",
+    "个赞",
+    "просмотров",
+    "комментариев",
+    "مشاهدة",
+    "تعليقات",
+];
+
+/// Words behind a number that say how long ago something was.
+const AGO: &[&str] = &[
+    "秒前",
+    "分钟前",
+    "小时前",
+    "天前",
+    "周前",
+    "个月前",
+    "年前",
+    "分鐘前",
+    "小時前",
+    "minutes ago",
+    "minute ago",
+    "hours ago",
+    "hour ago",
+    "days ago",
+    "day ago",
+    "weeks ago",
+    "week ago",
+    "months ago",
+    "month ago",
+    "years ago",
+    "year ago",
+    "минут назад",
+    "минуты назад",
+    "часов назад",
+    "часа назад",
+    "час назад",
+    "дней назад",
+    "дня назад",
+    "день назад",
+    "分前",
+    "時間前",
+    "日前",
+    "분 전",
+    "시간 전",
+    "일 전",
+    "นาทีที่แล้ว",
+    "ชั่วโมงที่แล้ว",
+    "วันที่แล้ว",
+];
+
+/// First characters of these words.
+const AGO_BEGINNINGS: &str = "秒分小天周个年mhdwyMHDWYмчдМЧД時日분시일นชว";
+
+/// Least length in bytes of a text that has counters beside it.
+const LEAST_TEXT: usize = 48;
+
+/// Whether a character stands between a label and its number.
+fn between(c: char) -> bool {
+    c.is_whitespace() || matches!(c, ':' | '(' | '|' | '·' | '-' | '[' | '+')
+}
+
+/// Returns the length of the counter or time that begins at a digit of a text, if a site has put it there.
+pub(super) fn counter(text: &str, at: usize) -> Option<usize> {
+    let (before, rest) = text.split_at(at);
+    if text.len() < LEAST_TEXT || before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let digits = number(rest);
+    let behind = &rest[digits..];
+    let label = before.trim_end_matches(between);
+    if !may_count(label.chars().next_back(), behind.trim_start().chars().next()) {
+        return None;
+    }
+    let ago = behind.trim_start().starts_with(|c: char| AGO_BEGINNINGS.contains(c));
+    if let Some(ago) = AGO.iter().filter(|_| ago).find(|ago| begins(behind.trim_start(), ago)) {
+        let bytes = digits + (behind.len() - behind.trim_start().len()) + ago.len();
+        return ends(&rest[bytes..]).then_some(bytes);
+    }
+    if TIMES.iter().any(|time| label.ends_with(time)) {
+        let time = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '/' | ' '));
+        return Some(rest.find(time).unwrap_or(rest.len()));
+    }
+    let spaced = behind.trim_start_matches(' ');
+    let unit = UNITS
+        .iter()
+        .find(|unit| begins(spaced, unit))
+        .map_or(0, |unit| behind.len() - spaced.len() + unit.len());
+    let bytes = digits + unit;
+    let labelled = LABELS.iter().any(|word| ends_with_word(label, word)) && ends(&rest[bytes..]);
+    if labelled {
+        return Some(bytes);
+    }
+    let name = NAMES.iter().find(|name| begins(spaced, name))?;
+    let bytes = digits + (behind.len() - spaced.len()) + name.len();
+    ends(&rest[bytes..]).then_some(digits)
+}
+
+/// Whether a number between two characters may be a counter. Most numbers are told to be none by this.
+fn may_count(before: Option<char>, behind: Option<char>) -> bool {
+    const ENDS_OF_LABELS: &str = "读讀览覽论論发發赞讚藏复覆帖放击看享气度欢言量数幕币顶踩间于戳";
+    const BEGINNINGS: &str = "秒分小天周个年時日次条人";
+    let may = |c: char, known: &str| match c {
+        '\u{4E00}'..='\u{9FFF}' => known.contains(c),
+        _ => c.is_alphabetic(),
+    };
+    before.is_some_and(|c| may(c, ENDS_OF_LABELS)) || behind.is_some_and(|c| may(c, BEGINNINGS))
+}
+
+/// Returns the length of the number that a text begins with, with its fraction and its thousands.
+fn number(text: &str) -> usize {
+    let mut end = 0;
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    loop {
+        end += digits(end);
+        let separated = matches!(text.as_bytes().get(end), Some(b',' | b'.'))
+            || text.as_bytes().get(end) == Some(&b' ') && digits(end + 1) == 3;
+        if !separated || digits(end + 1) == 0 {
+            return end;
+        }
+        end += 1;
+    }
+}
+
+/// Whether a sentence ends where a text begins: nothing follows, or white space, punctuation or another counter, and no
+/// word in lower case goes on.
+fn ends(text: &str) -> bool {
+    let next = text.trim_start_matches([')', ']']);
+    let word = next.trim_start_matches(' ');
+    let goes_on = |c: char| c.is_lowercase() || next.len() == word.len() && c.is_alphanumeric();
+    !word.starts_with(goes_on) || LABELS.iter().any(|label| begins(word, label))
+}
+
+/// Whether a text begins with a word, without case.
+fn begins(text: &str, word: &str) -> bool {
+    let mut chars = text.chars();
+    word.chars().all(|c| chars.next().is_some_and(|d| is_lower_of(c, d)))
+}
+
+/// Whether a character is another one in lower case, or the same.
+fn is_lower_of(lower: char, c: char) -> bool {
+    c == lower
+        || match c {
+            '\0'..'\u{80}' => c.to_ascii_lowercase() == lower,
+            '\u{80}'..'\u{600}' => c.to_lowercase().eq([lower]),
+            _ => false,
+        }
+}
+
+/// Whether a text ends with a word, without case. Before a word of Latin or Cyrillic letters stands no other letter.
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let mut rest = text.char_indices().rev();
+    for expected in word.chars().rev() {
+        match rest.next() {
+            Some((_, c)) if is_lower_of(expected, c) => {}
+            _ => return false,
+        }
+    }
+    let before = rest.next().map(|(_, c)| c);
+    let spaced = word.chars().all(|c| ('a'..='z').contains(&c) || ('\u{400}'..'\u{530}').contains(&c));
+    !spaced || !before.is_some_and(char::is_alphabetic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counter;
+
+    fn counters(text: &str) -> Vec<&str> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while at < text.len() {
+            let digit = text.as_bytes()[at].is_ascii_digit()
+                && !text.as_bytes()[..at].last().is_some_and(u8::is_ascii_digit);
+            match digit.then(|| counter(text, at)).flatten() {
+                Some(bytes) => {
+                    found.push(&text[at..at + bytes]);
+                    at += bytes;
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn counters_of_a_page_are_found() {
+        let article = "记者从市园林局获悉,人民公园的百年紫藤今年提前10天开花. ";
+        for (tail, expected) in [
+            ("2021-04-02 09:15 浏览:1082次 评论:13 点赞:56", vec!["1082次", "13", "56"]),
+            ("阅读1023评论45转发12", vec!["1023", "45", "12"]),
+            ("[阅读 6.8万 · 收藏 2301]", vec!["6.8万", "2301"]),
+            ("转发(3) 评论(8) 2小时前", vec!["3", "8", "2小时前"]),
+            ("Views: 18,244 | Replies: 129 | Last post 2 days ago", vec!["18,244", "129", "2 days ago"]),
+            ("Просмотров: 15 320. Комментариев: 218.", vec!["15 320", "218"]),
+            ("更新时间: 2025-03-12T02:15:11.909Z", vec!["2025-03-12T02:15:11.909Z"]),
+            ("12 comments", vec!["12"]),
+            ("조회수 48983 · 댓글 80 · 좋아요 78\n이용약관", vec!["48983", "80", "78"]),
+            ("閲覧数 60　コメント 5", vec!["60", "5"]),
+        ] {
+            assert_eq!(counters(&format!("{article}{tail}")), expected, "{tail}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_sentence_are_none() {
+        for text in [
+            "本频道粉丝突破10万,谢谢每一位,我们会继续努力为大家服务",
+            "他今年阅读3本书,回复1退订,点击5次即可完成,分享2个故事给大家听",
+            "The company had 12 views of the market and likes 3 of them very much indeed",
+            "阅读12",
+        ] {
+            assert_eq!(counters(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Recognises source code and its like, and writes its lines in one form.
+//!
+//! In prose punctuation is the same whether it is there or not. In code a bracket is another program, and so is a line
+//! that moves into a loop. So code keeps all of its characters, and of white space what is read: that words are apart, and
+//! where a line is deeper or less deep than the line before.
+
+use super::normal::invisible;
+
+/// Number of bytes of a text by which it is told to be code.
+const HEAD: usize = 1 << 13;
+/// Fewest letters of ASCII by which a text is told to be code.
+const FEWEST_LETTERS: usize = 20;
+/// In code there is at least one sign of syntax for so many letters.
+const LETTERS_OF_A_SIGN: usize = 20;
+/// Fewest signs of syntax of code.
+const FEWEST_SIGNS: usize = 2;
+
+/// Stands before a text that is code.
+pub(super) const SOURCE_MARK: char = '\u{4}';
+/// Stands before a line that is deeper than the one before.
+const DEEPER: char = '\u{6}';
+/// Stands before a line that is less deep than the one before.
+const LESS_DEEP: char = '\u{7}';
+
+/// Whether a text is code: its letters are of ASCII, and signs of syntax are frequent.
+pub(super) fn is_source(text: &str) -> bool {
+    let head = &text.as_bytes()[..text.len().min(HEAD)];
+    let (mut ascii, mut other, mut signs) = (0, 0, 0);
+    for (at, &byte) in head.iter().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => ascii += 1,
+            0x80.. => other += 1,
+            // A call or an index stands behind a name; other brackets are those of prose.
+            b'(' | b'[' => signs += usize::from(at > 0 && head[at - 1].is_ascii_alphanumeric()),
+            b'{' | b'}' | b';' | b'=' | b'_' | b'|' | b'\\' | b'&' => signs += 1,
+            _ => {}
+        }
+    }
+    signs >= FEWEST_SIGNS && ascii >= FEWEST_LETTERS && ascii > other && signs * LETTERS_OF_A_SIGN > ascii
+}
+
+/// Replaces `out` by the lines of code in one form, behind the mark of code.
+pub(super) fn write(text: &str, out: &mut String) {
+    out.clear();
+    out.push(SOURCE_MARK);
+    let mut depth = 0;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let columns: usize = indent.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
+        if out.len() > SOURCE_MARK.len_utf8() {
+            out.push(match columns.cmp(&depth) {
+                std::cmp::Ordering::Less => LESS_DEEP,
+                std::cmp::Ordering::Equal => ' ',
+                std::cmp::Ordering::Greater => DEEPER,
+            });
+        }
+        depth = columns;
+        for c in trimmed.chars().filter(|&c| !invisible(c)) {
+            match c.is_whitespace() {
+                false => out.push(c),
+                true if out.ends_with(' ') => {}
+                true => out.push(' '),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let mut out = String::new();
+        write(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn code_is_told_from_prose() {
+        for text in [
+            "let cache: HashMap<u64, String> = HashMap::new();",
+            "if (user && user.active) { show(menu); } else { hide(menu); }",
+        ] {
+            assert!(is_source(text), "{text}");
+        }
+        for text in [
+            "Clamp the blade, *then* file **every second** tooth; see [the guide](https://example.com/saw).",
+            "We use cookies (a few) to improve your experience; by continuing you agree to our policy.",
+            "函数f(x)=x+1；若a<b，则f(a)<f(b)",
+            "(=_=)",
+        ] {
+            assert!(!is_source(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_depth_of_a_line_counts_and_its_width_does_not() {
+        let [spaces, tab] = ["f(r) {\n  return r;\n}\n", "f(r) {  \n\treturn  r;\n\n}"].map(written);
+        assert_eq!(spaces, tab);
+        assert_ne!(
+            written("for n in xs:\n    add(n)\n    print(n)"),
+            written("for n in xs:\n    add(n)\nprint(n)")
+        );
+    }
+}
