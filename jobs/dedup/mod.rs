@@ -97,6 +97,9 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let earlier =
         earlier.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
     options.resolve()?;
+    if group.index() == 0 {
+        common.warn_of(&options.method);
+    }
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
     check_same_input(&plan, group)?;
     let reading = options.reading(&plan)?;
