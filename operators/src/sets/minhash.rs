@@ -8,7 +8,7 @@ use crate::hash;
 /// Each feature of a set is hashed. A slot of the signature holds the least hash that fell on it; an empty
 /// slot takes the value of another one. Two sets agree on a slot with the probability of their Jaccard
 /// similarity `s`. They are candidates if they agree on all slots of at least one band, which has the
-/// probability `1 - (1 - s^rows)^bands`, if the sets have more features than the signature has slots.
+/// probability `1 - (1 - s^rows)^bands`.
 ///
 /// Example with 2 bands of 2 rows:
 ///
