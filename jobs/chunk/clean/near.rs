@@ -14,9 +14,9 @@ use operators::{
 use serde::Serialize;
 
 use super::doc_names::SplitGroups;
-use super::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::at_once::each_with;
 use crate::corpus::plan::Plan;
+use crate::corpus::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::splits::SplitReader;
 use crate::dedup::search::{CorpusSearch, PartMapper, SearchResult};
 use crate::output::map_output::MapOutputs;
