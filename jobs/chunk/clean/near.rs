@@ -123,6 +123,7 @@ impl NearSearch<'_> {
             outputs: self.outputs.clone(),
             secret: Secret::random(),
             spill: self.searching.clone(),
+            ignored: None,
             night: None,
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();

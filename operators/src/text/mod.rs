@@ -6,6 +6,7 @@
 
 pub mod document_frequencies;
 pub mod features;
+pub mod ignored_lines;
 mod letters;
 mod normal;
 mod post;
