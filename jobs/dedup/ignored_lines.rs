@@ -142,7 +142,7 @@ fn most_lines(process: &SpillBudget) -> usize {
 
 /// Returns the number of the range of hashes that a hash is in, of so many ranges of one size.
 fn range_of(hash: Identity, ranges: u64) -> u64 {
-    (u128::from(hash.0) * u128::from(ranges) >> 64) as u64
+    ((u128::from(hash.0) * u128::from(ranges)) >> 64) as u64
 }
 
 /// Adds up the counts of several processes, each sorted, and keeps what is enough.

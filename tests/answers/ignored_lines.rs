@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::faults::{command, processes};
+use crate::faults::{Whole, command, processes};
 use crate::support::{Folder, Random, run};
 
 /// Method by which pages of one navigation are near, although their articles are not.
@@ -218,6 +218,34 @@ fn a_list_serves_another_run_and_goes_on_with_the_output() {
     here.run(&format!("dedup in plain -q {METHOD}")).ends(0);
     here.run(&format!("dedup in no --ignore-lines-of plain {METHOD}"))
         .fails(2, &["\"plain\"", "left none out"]);
+}
+
+#[test]
+fn a_killed_run_goes_on_with_its_own_lines_alone() {
+    let here = Folder::new();
+    crawl(&here);
+    let line = |lines: &str| format!("--workers 2 dedup in out -q {METHOD} --split-size 8K {lines}");
+    let whole = |lines: &str| {
+        here.run(&line(lines)).ends(0);
+        Whole::take(&here)
+    };
+    let killed = |lines: &str, point: &str| {
+        let run = run(here.command(&line(lines)).env("DEDUP_FAULT", point));
+        assert_eq!(run.code, None, "{point}: {run:?}");
+    };
+    let (some, none) = (whole("--ignore-lines 4"), whole("--ignore-lines 1000"));
+    assert!(some.files != none.files);
+    for point in ["0 exchange 1 kill", "0 finish 9 kill"] {
+        for (least, expected) in [("4", &some), ("1000", &none)] {
+            killed("--ignore-lines 4", point);
+            assert!(whole(&format!("--ignore-lines {least}")) == *expected, "{point}, then {least}");
+        }
+    }
+    // The list of the same name has other lines.
+    here.run(&format!("dedup in list -q {METHOD} --ignore-lines 4")).ends(0);
+    killed("--ignore-lines-of list", "0 exchange 1 kill");
+    here.run(&format!("dedup in list -q {METHOD} --ignore-lines 1000 --overwrite")).ends(0);
+    assert!(whole("--ignore-lines-of list").files == none.files);
 }
 
 #[test]
