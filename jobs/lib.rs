@@ -21,6 +21,7 @@ use std::{env, fmt, process};
 use anyhow::{Context, Result, bail};
 use clap::builder::TypedValueParser;
 use cluster::{Group, Limits};
+use operators::method::Spec;
 use xxhash_rust::xxh3::xxh3_128;
 
 use launch::build_identity::hash_of_program;
@@ -116,6 +117,11 @@ impl Common {
     /// Says a warning, unless the user wants only errors.
     fn warn(&self, line: impl fmt::Display) {
         self.tell(cluster::one_line(&format!("warning: {line}")));
+    }
+
+    /// Warns of parameters of a method that go together, but not well.
+    fn warn_of(&self, method: &Spec) {
+        method.warning().into_iter().for_each(|warning| self.warn(warning));
     }
 
     /// Says what was done, unless the user wants only errors.

@@ -106,6 +106,9 @@ fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
         let _ = write!(said, " {:>7.4}", curve.at(f64::from(percent) / 100.0));
     }
     let _ = writeln!(said, "\nsimilarity: {}; {}", curve.of, curve.because);
+    if let Some(warning) = spec.warning() {
+        let _ = writeln!(said, "warning: {warning}");
+    }
     Ok(said)
 }
 

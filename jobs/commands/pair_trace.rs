@@ -4,6 +4,7 @@ use operators::method::{Keys, Method, Search};
 use operators::sets::reading::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
 use operators::text::cleaned::shown;
+use operators::text::ignored_lines::{IgnoredLines, LineCleaner};
 use operators::{Overlap, Similarity, jaccard, shared};
 
 use super::side_by_side::only_in_one;
@@ -16,10 +17,18 @@ pub(crate) struct PairTrace {
     pub matches: bool,
 }
 
-/// Compares two texts, the earlier one first, as `method` does.
-pub(crate) fn trace(mut method: Method, a: &str, b: &str) -> PairTrace {
-    let [a, b] = [a, b].map(|text| method.cleaner.clean(text).to_owned());
-    let mut steps = vec![cleaned(&a, &b)];
+/// Compares two texts, the earlier one first, as `method` does. `ignored`: the lines that are left out, if any.
+pub(crate) fn trace(mut method: Method, ignored: Option<IgnoredLines>, a: &str, b: &str) -> PairTrace {
+    let mut cleaner = LineCleaner::new(method.cleaner.clone(), ignored);
+    let [(whole_a, a), (whole_b, b)] = [a, b].map(|text| {
+        let text = cleaner.clean(text);
+        (text.whole.to_owned(), text.compared.to_owned())
+    });
+    let identical = whole_a == whole_b;
+    let mut steps = vec![cleaned(&whole_a, &whole_b)];
+    if a.len() < whole_a.len() || b.len() < whole_b.len() {
+        steps.push(format!("without ignored lines: {}", lengths(&a, &b)));
+    }
     steps.extend(differing(&a, &b));
     let keys = [method.keys(&a), method.keys(&b)];
     let matches = match (&method.search, &keys) {
@@ -51,7 +60,7 @@ pub(crate) fn trace(mut method: Method, a: &str, b: &str) -> PairTrace {
         _ => measured(&method, &a, &b, &mut steps)
             .is_some_and(|near| candidates(&method, &keys, &mut steps) && near),
     };
-    PairTrace { steps, matches: a == b || matches }
+    PairTrace { steps, matches: identical || matches }
 }
 
 /// Whether the search makes two texts a candidate. Adds the reason to `steps`.
@@ -148,9 +157,13 @@ fn agreeing(name: &str, all: usize, agree: &[usize]) -> String {
 
 /// Says what cleaning left of two texts.
 fn cleaned(a: &str, b: &str) -> String {
+    format!("once cleaned: {}", lengths(a, b))
+}
+
+fn lengths(a: &str, b: &str) -> String {
     let same = if a == b { "the same text" } else { "different texts" };
     let [a, b] = [a, b].map(|text| shown(text).chars().count());
-    format!("once cleaned: {a} and {b} characters, {same}")
+    format!("{a} and {b} characters, {same}")
 }
 
 /// Says how a similarity compares with the threshold.

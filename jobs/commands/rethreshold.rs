@@ -17,6 +17,7 @@ use crate::dedup::corpus_counts;
 use crate::dedup::decide::{Decided, Decider};
 use crate::dedup::finished::Finished;
 use crate::dedup::guards::Guards;
+use crate::dedup::ignored_lines::CountedLines;
 use crate::dedup::keep::Keep;
 use crate::dedup::options::Verification;
 use crate::dedup::run::{DedupRun, Outcome};
@@ -136,6 +137,9 @@ fn write(
     let lexicon = finished.lexicon()?;
     let statistics = corpus_counts::of_output(run.stores, &finished.uri, &run.options.method, &lexicon)?;
     corpus_counts::write(folder, &run.options.method, &lexicon, &statistics)?;
+    if run.options.ignores_lines() {
+        CountedLines::read(run.stores, &finished.uri)?.write(folder)?;
+    }
     let rejects = rejects(finished, folder, run.plan.splits.len())?;
     let counters = &finished.success.counters;
     let found = SearchResult {
@@ -144,15 +148,18 @@ fn write(
             docs: counters.records_read - counters.rejected,
             text_bytes: counters.text_bytes,
             replaced: counters.replaced,
+            shortened: counters.shortened.unwrap_or(0),
             without_field: None,
         },
         reference: counters.reference.map_or_else(SideCounts::default, |reference| SideCounts {
             docs: reference.documents,
             text_bytes: reference.text_bytes,
             replaced: reference.replaced,
+            shortened: 0,
             without_field: None,
         }),
         candidates: counters.candidates,
+        ignored_lines: counters.ignored_lines,
         ..SearchResult::default()
     };
     let (matches, names) = matches(finished, threshold)?;

@@ -13,6 +13,7 @@ use crate::cli::values::paths;
 use crate::corpus::input::InputDocument;
 use crate::dedup::corpus_counts;
 use crate::dedup::finished::{Finished, MemberRow, PairRow};
+use crate::dedup::ignored_lines::CountedLines;
 
 /// Number of pairs of a document that are listed.
 const PAIRS: usize = 10;
@@ -145,7 +146,10 @@ impl Why<'_> {
         let spec = &options.method;
         let lexicon = self.finished.lexicon()?;
         let statistics = corpus_counts::of_output(&Stores::new(), self.output, spec, &lexicon)?;
-        let compared = trace(spec.method(&lexicon, &statistics, options.threshold())?, &a.text, &b.text);
+        let lines = options.ignores_lines().then(|| CountedLines::read(&Stores::new(), self.output));
+        let ignored = lines.transpose()?.map(|lines| lines.ignored());
+        let method = spec.method(&lexicon, &statistics, options.threshold())?;
+        let compared = trace(method, ignored, &a.text, &b.text);
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", one_line(&a.id), one_line(&b.id)),

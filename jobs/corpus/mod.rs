@@ -2,7 +2,7 @@
 //!
 //! Outputs of this program inside an input are left out, for which the names in an output are here
 //! (`output_layout.rs`). The room also compares what several processes see, keeps the ids of documents,
-//! chooses samples, and divides work among threads. It uses `cli` and `progress`; `output` and the jobs use it.
+//! chooses samples, divides work among threads, and sorts what they find. It uses `cli` and `progress`; `output` and the jobs use it.
 
 pub(crate) mod at_once;
 pub(crate) mod input;
@@ -13,6 +13,7 @@ pub(crate) mod own_outputs;
 pub(crate) mod plan;
 pub(crate) mod same_input;
 pub(crate) mod sample;
+pub(crate) mod shared_sorts;
 pub(crate) mod splits;
 pub(crate) mod unopened_piece;
 pub(crate) mod whole_file;

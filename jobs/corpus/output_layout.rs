@@ -7,10 +7,11 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 12] = [
+pub(crate) const FOLDERS: [&str; 13] = [
     "rejects",
     "labels",
     "statistics",
+    "ignored-lines",
     "corrections",
     "clusters",
     "pairs",

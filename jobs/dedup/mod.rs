@@ -8,6 +8,7 @@ pub(crate) mod corpus_counts;
 pub(crate) mod decide;
 pub(crate) mod finished;
 pub(crate) mod guards;
+pub(crate) mod ignored_lines;
 pub(crate) mod keep;
 pub(crate) mod memory;
 pub(crate) mod options;
@@ -24,11 +25,13 @@ use anyhow::Result;
 use cluster::{Group, Stores};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
+use operators::text::ignored_lines::IgnoredLines;
 use operators::{SpillBudget, hash};
 use serde_json::Value;
 
 use self::decide::{Decided, Decider};
 use self::guards::Guards;
+use self::ignored_lines::{CountedLines, LineCounter};
 use self::memory::MemoryOptions;
 use self::options::DedupOptions;
 use self::run::{DedupRun, Outcome};
@@ -97,15 +100,20 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let earlier =
         earlier.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
     options.resolve()?;
+    if group.index() == 0 {
+        common.warn_of(&options.method);
+    }
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
     check_same_input(&plan, group)?;
     let reading = options.reading(&plan)?;
     let local = options.input.local_folder();
-    let spill = memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
+    let spill = memory.left_of(1, group, &options.method, &lexicon, plan.text_bytes, &local)?;
+    let lines = options.ignore_lines_of.as_deref().map(|uri| CountedLines::read(&stores, uri)).transpose()?;
+    lines.as_ref().map_or(Ok(()), |lines| lines.check(&spill))?;
     let configuration =
         serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {
-        0 => Some(key(&configuration, &lexicon, earlier.as_ref(), &plan)?),
+        0 => Some(key(&configuration, &lexicon, earlier.as_ref(), lines.as_ref(), &plan)?),
         _ => None,
     };
     let run = DedupRun {
@@ -128,7 +136,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
         night: None,
     };
-    run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, spill))
+    run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, (lines, spill)))
 }
 
 /// Finds the pairs of the corpus and writes the output.
@@ -137,8 +145,21 @@ fn search_and_write(
     folder: &Arc<OutputFolder>,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
-    spill: SpillBudget,
+    (lines, spill): (Option<CountedLines>, SpillBudget),
 ) -> Result<Outcome> {
+    let lines = match (lines, run.options.ignore_lines) {
+        (None, Some(least)) => Some(
+            LineCounter {
+                plan: &run.plan,
+                reading: &run.reading,
+                group: &run.group,
+                progress: &run.progress,
+                spill: spill.clone(),
+            }
+            .count(least)?,
+        ),
+        (lines, _) => lines,
+    };
     let statistics = match statistics {
         Some(statistics) => statistics,
         None => corpus_counts::count(
@@ -152,7 +173,13 @@ fn search_and_write(
     };
     if run.group.index() == 0 {
         corpus_counts::write(folder, &run.options.method, lexicon, &statistics)?;
+        lines.as_ref().map_or(Ok(()), |lines| lines.write(folder))?;
     }
+    let ignored = lines.as_ref().map(CountedLines::ignored);
+    drop(lines);
+    let count = ignored.as_ref().map(|lines| lines.count() as u64);
+    let list_bytes = count.unwrap_or(0) as usize * IgnoredLines::LINE_BYTES;
+    let spill = spill.without(list_bytes).shared_by(run.group.workers());
     let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
     let sides = run.options.sides(&run.plan);
     let decider = Decider::new(folder, run.options, sides, &spill);
@@ -166,10 +193,13 @@ fn search_and_write(
         max_rejects: run.max_rejects,
         outputs,
         spill,
+        ignored,
         night: None,
     };
     let method = run.options.method.method(lexicon, &statistics, run.options.threshold())?;
-    let (found, decided) = search.run(method, move |worker, clusters| decider.decide(worker, clusters))?;
+    let (mut found, decided) =
+        search.run(method, move |worker, clusters| decider.decide(worker, clusters))?;
+    found.ignored_lines = count;
     run.write(folder, found, Decided::join(decided))
 }
 
@@ -180,6 +210,7 @@ fn key(
     configuration: &Value,
     lexicon: &Lexicon,
     statistics: Option<&Statistics>,
+    lines: Option<&CountedLines>,
     plan: &Plan,
 ) -> Result<Key> {
     let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
@@ -187,5 +218,5 @@ fn key(
         let counts: Vec<u8> = statistics.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
         (statistics.documents, hash::bytes(&counts))
     });
-    Key::new(&(deciding(configuration), words, counts), plan)
+    Key::new(&(deciding(configuration), words, counts, lines.map(CountedLines::fingerprint)), plan)
 }

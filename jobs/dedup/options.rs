@@ -63,6 +63,18 @@ pub(crate) struct DedupOptions {
     #[arg(long, value_name = "WHETHER", requires = "against")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
+    /// Leave lines that stand in at least N documents, such as navigation, out of the comparison
+    ///
+    /// Records stay whole. Lines are equal if they differ only in white space at their ends. A document of which no other
+    /// line is left is compared whole. Choose N above the number of copies that one text has, or the text itself is left
+    /// out. The input is read once more. OUTPUT/ignored-lines has the lines as hashes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore_lines: Option<u64>,
+    /// Leave the lines out that an earlier run has left out, instead of counting: its output, or the file in it
+    #[arg(long, value_name = "PATH", conflicts_with = "ignore_lines", value_parser = paths())]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore_lines_of: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     pub input: InputOptions,
@@ -78,6 +90,21 @@ pub(crate) struct DedupOptions {
 fn method_help() -> String {
     let first = "Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5";
     format!("{first}\n\n{}", Spec::help())
+}
+
+/// The options for ignored lines, in a job that has documents of earlier runs. It refuses them and says what to do.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct RefusedLines {
+    #[arg(long, hide = true, value_parser = refuse_lines)]
+    ignore_lines: Option<String>,
+    #[arg(long, hide = true, value_parser = refuse_lines)]
+    ignore_lines_of: Option<String>,
+}
+
+fn refuse_lines(_: &str) -> Result<String, String> {
+    Err("states and indexes compare whole texts: take repeated lines out with \"chunk clean\" before, or compare by dedup, \
+         with --against for the documents of an earlier output"
+        .to_owned())
 }
 
 /// Whether two documents of the input may be a pair, where there is a reference.
@@ -162,17 +189,28 @@ impl DedupOptions {
         plan.sides(self.within != Some(Within::No))
     }
 
+    /// Whether lines are left out of the comparison.
+    pub fn ignores_lines(&self) -> bool {
+        self.ignore_lines.is_some() || self.ignore_lines_of.is_some()
+    }
+
     /// Fills in what the user left open.
     ///
     /// # Errors
-    /// [`WrongUse`] if verification is asked for and the method measures similarity itself, or if the method can let
-    /// no reference stay.
+    /// [`WrongUse`] if verification is asked for and the method measures similarity itself, if the method can let
+    /// no reference stay, or if it compares no part of a text.
     pub fn resolve(&mut self) -> Result<()> {
         if !self.against.is_empty() && self.method.deletes_as_it_compares() {
             bail!(WrongUse(format!(
                 "{} deletes documents as it compares them, so it cannot compare against a reference: take another --method",
                 self.method.name()
             )));
+        }
+        if self.ignores_lines() && self.method.name() == "exact" {
+            bail!(WrongUse(
+                "exact finds documents that are equal with all of their lines, so none can be ignored: take another --method"
+                    .to_owned()
+            ));
         }
         self.verify = Some(Verification::of(&self.method, self.verify)?);
         Ok(())

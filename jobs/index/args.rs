@@ -9,7 +9,7 @@ use super::serve::ServeArgs;
 use super::topics::topic_name;
 use crate::cli::values::{paths, size};
 use crate::corpus::input::InputOptions;
-use crate::dedup::options::Verification;
+use crate::dedup::options::{RefusedLines, Verification};
 
 /// Keep an index of documents, and ask whether near-duplicates of a document are in it
 ///
@@ -191,4 +191,6 @@ pub(super) struct CorpusArgs {
     pub topic: String,
     #[command(flatten)]
     pub input: InputOptions,
+    #[command(flatten)]
+    pub refused: RefusedLines,
 }

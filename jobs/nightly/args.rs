@@ -11,6 +11,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
+use crate::dedup::options::RefusedLines;
 use crate::state::{NightEntry, Pinned, StateManifest};
 
 /// Options of a night.
@@ -60,6 +61,8 @@ pub(super) struct NightArgs {
     pub given: PinnedOptions,
     #[command(flatten)]
     pub options: NightlyOptions,
+    #[command(flatten)]
+    pub refused: RefusedLines,
     #[command(flatten)]
     pub memory: MemoryOptions,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
@@ -117,6 +120,7 @@ impl NightArgs {
             // The state has the method and the rest.
             given: PinnedOptions::default(),
             options,
+            refused: RefusedLines::default(),
             overwrite: true,
             since: None,
             partition: String::new(),

@@ -89,6 +89,9 @@ impl<'a> Night<'a> {
             None => state.newest()?.map(|manifest| manifest.pinned),
         };
         args.options.resolve(&args.given, pinned.as_ref())?;
+        if group.index() == 0 {
+            common.warn_of(&args.options.method);
+        }
         let of_dedup = args.options.of_dedup();
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
         let withdrawn = args.options.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();

@@ -63,6 +63,7 @@ impl NightWork<'_> {
             outputs,
             spill: spill.clone(),
             sides: Sides::default(),
+            ignored: None,
             night: Some(state.clone()),
         };
         let ready = method.method(lexicon, &statistics, run.options.threshold())?;

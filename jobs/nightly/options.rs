@@ -173,6 +173,8 @@ impl NightlyOptions {
             pairs: self.pairs,
             against: Vec::new(),
             within: None,
+            ignore_lines: None,
+            ignore_lines_of: None,
             input: self.input.clone(),
             statistics: self.statistics.clone(),
         }

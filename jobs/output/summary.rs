@@ -135,6 +135,12 @@ pub(crate) struct Counters {
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// Number of lines that were left out of the comparison, if there is a list of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored_lines: Option<u64>,
+    /// Number of documents of both sides that were compared without some of their lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<u64>,
     pub distinct: u64,
     pub candidates: u64,
     /// Number of comparisons of two documents by their similarity, if the method counts them.
@@ -183,6 +189,8 @@ impl fmt::Display for Summary {
             ("Input", "Records read", counters.records_read),
             ("Input", "Bytes of text", counters.text_bytes),
             ("Input", "Documents with illegal bytes replaced", counters.replaced),
+            ("Ignored lines", "Different ones", counters.ignored_lines.unwrap_or(0)),
+            ("Ignored lines", "Documents compared without some", counters.shortened.unwrap_or(0)),
             ("Search", "Distinct documents", counters.distinct),
             ("Search", "Candidates", counters.candidates),
             ("Search", "Pairs", counters.pairs),

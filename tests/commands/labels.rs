@@ -275,7 +275,7 @@ fn what_a_run_on_all_documents_found_is_what_explain_expects() {
 #[test]
 fn explain_writes_a_method_out_and_draws_its_curve() {
     let here = Folder::new();
-    let said = here.run("explain --method minhash:rows=4 --svg curve.svg").ends(0).stdout;
+    let said = here.run("explain --method minhash:bands=25,rows=4 --svg curve.svg").ends(0).stdout;
     assert!(
         said.contains("Method: minhash:bands=25,rows=4,seed=0,jaccard=0.8,features=char:5,clean=nfkc\n"),
         "{said}"

@@ -1,7 +1,7 @@
 //! `chunk clean`: cuts repeated lines, sentences or paragraphs out of the documents of a corpus.
 //!
 //! The job (`run.rs`) reads its input twice. `count.rs` reads it first, and sorts the units of all texts by their hashes
-//! (`shared_sorts.rs`). With `--near`, `near.rs` reads it once more, and finds the units that count as others. The units
+//! (`corpus/shared_sorts.rs`). With `--near`, `near.rs` reads it once more, and finds the units that count as others. The units
 //! that go are sorted by their documents. The last reading copies the records without them (`split_cuts.rs`), and lists
 //! them (`span_table.rs`). Only `chunk` uses this room.
 
@@ -10,7 +10,6 @@ mod doc_names;
 mod near;
 mod options;
 mod run;
-mod shared_sorts;
 mod span_table;
 mod split_cuts;
 mod summary;

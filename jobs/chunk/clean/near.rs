@@ -14,9 +14,9 @@ use operators::{
 use serde::Serialize;
 
 use super::doc_names::SplitGroups;
-use super::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::at_once::each_with;
 use crate::corpus::plan::Plan;
+use crate::corpus::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::splits::SplitReader;
 use crate::dedup::search::{CorpusSearch, PartMapper, SearchResult};
 use crate::output::map_output::MapOutputs;
@@ -123,6 +123,7 @@ impl NearSearch<'_> {
             outputs: self.outputs.clone(),
             secret: Secret::random(),
             spill: self.searching.clone(),
+            ignored: None,
             night: None,
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();

@@ -9,6 +9,7 @@ use datasets::{MissingField, Reading};
 use operators::hash::Secret;
 use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
+use operators::text::ignored_lines::IgnoredLines;
 use operators::{Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub(crate) struct CorpusSearch {
     pub secret: Secret,
     /// Memory of each worker, beyond which its records are spilled.
     pub spill: SpillBudget,
+    /// Lines that are left out of the comparison, if any are.
+    pub ignored: Option<IgnoredLines>,
     /// State that remembers the documents of earlier nights, and into which those of the plan are written.
     pub night: Option<NightState>,
 }
@@ -57,6 +60,7 @@ impl CorpusSearch {
             outputs: MapOutputs::new(Arc::new(Local), text_of_path(folder.as_os_str())),
             secret: Secret::random(),
             spill: SpillBudget::unused(),
+            ignored: None,
             night: None,
         }
     }
@@ -69,6 +73,8 @@ pub(crate) struct SideCounts {
     pub text_bytes: u64,
     /// Documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// Documents that are compared without some of their lines.
+    pub shortened: u64,
     /// The first file without the fields that were asked for, and its split.
     pub without_field: Option<(u32, MissingField)>,
 }
@@ -78,6 +84,7 @@ impl SideCounts {
         self.docs += other.docs;
         self.text_bytes += other.text_bytes;
         self.replaced += other.replaced;
+        self.shortened += other.shortened;
         let both = self.without_field.take().into_iter().chain(other.without_field);
         self.without_field = both.min_by_key(|(split, _)| *split);
     }
@@ -98,6 +105,8 @@ pub(crate) struct SearchResult {
     pub loads: Vec<Vec<PassLoad>>,
     /// Number of records of each split, rejected ones included.
     pub records: BTreeMap<u32, u64>,
+    /// Number of lines that were left out of the comparison, if there is a list of them.
+    pub ignored_lines: Option<u64>,
     /// Files of the state that were written.
     pub runs: Vec<RunEntry>,
 }
@@ -114,6 +123,7 @@ impl SearchResult {
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
             all.records.append(&mut part.records);
+            all.ignored_lines = all.ignored_lines.max(part.ignored_lines);
             all.runs.append(&mut part.runs);
         }
         all

@@ -5,6 +5,7 @@ use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
 use operators::text::Cleaner;
+use operators::text::ignored_lines::LineCleaner;
 use operators::{Doc, DocId, ExternalSort, Sides};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
@@ -66,7 +67,7 @@ impl PartMapper {
     /// Maps the next part. The parts of a split come in order, and each has a number of its own.
     pub fn add(&mut self, part: &Doc) -> Result<()> {
         let text = self.cleaner.clean(part.text);
-        self.texts.map(part, text, self.writer.sections());
+        self.texts.map(part, text.into(), self.writer.sections());
         self.head.counts.docs += 1;
         self.head.counts.text_bytes += part.text.len() as u64;
         self.writer.write()
@@ -96,6 +97,7 @@ impl CorpusSearch {
     /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
     pub(super) fn map(&self, cleaner: Cleaner, mapper: &impl Mapper) -> Result<SearchResult> {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
+        let cleaner = LineCleaner::new(cleaner, self.ignored.clone());
         let mapped = splits::each_split(
             &self.plan,
             &self.group,
@@ -119,7 +121,7 @@ impl CorpusSearch {
         at: &StageTimer,
         number: u32,
         split: &Split,
-        (mut cleaner, mut mapper): (Cleaner, impl Mapper),
+        (mut cleaner, mut mapper): (LineCleaner, impl Mapper),
         limit: &RejectLimit,
     ) -> Result<Head> {
         let secret = self.secret.identity("");
@@ -148,9 +150,10 @@ impl CorpusSearch {
             head.rejects.join(rejects);
             for doc in batch.docs() {
                 let text = cleaner.clean(doc.text);
+                head.counts.shortened += u64::from(text.compared.len() < text.whole.len());
                 let (of_mapper, of_state) = writer.sections().split_at_mut(sections);
                 mapper.map(&doc, text, of_mapper);
-                of_state.iter_mut().for_each(|section| Texts::put(&doc, text, section));
+                of_state.iter_mut().for_each(|section| Texts::put(&doc, text.whole, section));
             }
             writer.write()?;
         }

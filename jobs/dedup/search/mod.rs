@@ -47,7 +47,8 @@ impl CorpusSearch {
     /// Maps the splits of this process. Returns the counts and rejects of all of them.
     pub fn map_all(&self, method: &Method) -> Result<SearchResult> {
         let Method { cleaner, search, rule, verified } = method.clone();
-        let by_text = Some(self.secret).filter(|_| verified);
+        // Texts that differ in ignored lines alone have one fingerprint, and are not identical.
+        let by_text = Some(self.secret).filter(|_| verified || self.ignored.is_some());
         match search {
             Search::Nothing => self.map(cleaner, &Identities::new(self.secret)),
             Search::SimHash64(simhash) => self.map(cleaner, &Fingerprints::new(simhash, by_text)),

@@ -5,6 +5,7 @@ use operators::flow::{FoundMatches, GatheredClusters, Matching, Verify};
 use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::sets::{PackedSets, Sets};
+use operators::text::ignored_lines::LineCleaner;
 use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
@@ -20,7 +21,7 @@ use crate::progress::{Stage, StageTimer};
 pub(super) enum TextSource<'a> {
     /// The input, which gives texts as they are. The timer counts the reading.
     Input(&'a StageTimer<'a>),
-    /// The map output, which gives cleaned texts.
+    /// The map output, which gives what is compared of cleaned texts.
     MapOutput,
 }
 
@@ -36,7 +37,8 @@ impl CorpusSearch {
         copies: IdenticalDocs,
         found: &mut SearchResult,
     ) -> Result<GatheredClusters> {
-        let Method { mut cleaner, search, rule, verified } = method;
+        let Method { cleaner, search, rule, verified } = method;
+        let mut cleaner = LineCleaner::new(cleaner, self.ignored.clone());
         if !verified {
             let mut matches = self.open_matches(worker);
             let mut touched = copies.firsts();
@@ -78,7 +80,7 @@ impl CorpusSearch {
                     list.clear();
                     if !parts.is_empty() {
                         match source {
-                            TextSource::Input(_) => rule.sets(cleaner.clean(text.text), &mut sets),
+                            TextSource::Input(_) => rule.sets(cleaner.compared(text.text), &mut sets),
                             TextSource::MapOutput => rule.sets(text.text, &mut sets),
                         }
                         sets.pack(&mut list);

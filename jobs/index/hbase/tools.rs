@@ -60,6 +60,7 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
                 bail!(WrongUse("an index of a nightly state is a folder: name one".to_owned()));
             }
             let method = method.unwrap_or_default();
+            common.warn_of(&method);
             let input = open_corpus(common, &corpus)?;
             let lexicon = corpus.input.lexicon(method.cuts_words())?;
             let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;

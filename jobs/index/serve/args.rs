@@ -7,6 +7,7 @@ use clap::builder::RangedU64ValueParser;
 
 use crate::cli::values::{paths, size};
 use crate::corpus::input::WordOptions;
+use crate::dedup::options::RefusedLines;
 
 /// Options of `index serve`.
 #[derive(clap::Args)]
@@ -63,6 +64,8 @@ pub(in crate::index) struct ServeArgs {
     pub access_log: Option<String>,
     #[command(flatten)]
     pub words: WordOptions,
+    #[command(flatten)]
+    pub refused: RefusedLines,
 }
 
 impl ServeArgs {

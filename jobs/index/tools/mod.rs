@@ -46,6 +46,7 @@ impl IndexTool {
                     return Ok(0);
                 }
                 let method = method.unwrap_or_default();
+                common.warn_of(&method);
                 let input = open_corpus(common, &corpus)?;
                 let lexicon = corpus.input.lexicon(method.cuts_words())?;
                 let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::banding::{Banding, MOST_MISSED, missed};
 use super::curve::{Cost, Curve, step};
-use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::parameters::{Parameters, WrongParameter, store, store_clean, store_features};
 use super::{Method, Search};
 use crate::Error;
 use crate::sets::Rule;
@@ -161,8 +162,19 @@ impl fmt::Display for JaccardSpec {
 pub struct MinHashSpec {
     /// Rule by which texts match.
     pub jaccard: JaccardSpec,
-    /// Signature by which candidates are found.
-    pub minhash: MinHash,
+    /// What the user gave of the signature by which candidates are found.
+    pub banding: Banding,
+}
+
+impl MinHashSpec {
+    /// Returns the signature by which candidates are found.
+    pub fn signature(&self) -> MinHash {
+        self.banding.signature(self.jaccard.least)
+    }
+
+    fn search(&self) -> SetSearch {
+        SetSearch::Bands(self.signature())
+    }
 }
 
 impl Parameters for MinHashSpec {
@@ -171,31 +183,38 @@ impl Parameters for MinHashSpec {
     }
 
     fn examples(&self) -> &'static [&'static str] {
-        &["minhash:jaccard=0.7,features=char:3,bands=40,rows=3"]
+        &["minhash:jaccard=0.7,features=char:3,bands=40,rows=3", "minhash:jaccard=0.6,features=char:3"]
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "jaccard" => store_least(&mut self.jaccard.least, value),
-            "bands" => number(&mut self.minhash.bands, value, 1..=256, "1 to 256"),
-            "rows" => number(&mut self.minhash.rows, value, 1..=64, "1 to 64"),
-            "seed" => store(&mut self.minhash.seed, value.parse().ok(), "a whole number below 2^64"),
             "features" | "clean" => self.jaccard.set(key, value),
-            _ => Err(WrongParameter::Unknown),
+            _ => self.banding.set(key, value),
         }
     }
 
     fn check(&self) -> Result<(), String> {
-        let slots = self.minhash.bands * self.minhash.rows;
-        if slots > MAX_SLOTS {
-            return Err(format!("bands times rows must be no more than {MAX_SLOTS}, not {slots}"));
-        }
-        Ok(())
+        self.banding.check(self.jaccard.least)
+    }
+
+    fn warning(&self) -> Option<String> {
+        let signature = self.signature();
+        let missed = missed(&signature, self.jaccard.least);
+        let MinHash { bands, rows, .. } = signature;
+        (missed > MOST_MISSED).then(|| {
+            let least = self.jaccard.least;
+            let shown = if missed < 0.01 { format!("{:.2}", 100.0 * missed) } else { format!("{:.0}", 100.0 * missed) };
+            format!(
+                "{bands} bands of {rows} rows miss {shown} % of the pairs at the threshold {least}: without bands and \
+                 rows, as many as it needs are taken"
+            )
+        })
     }
 
     fn help(&self) -> &'static str {
         "minhash (jaccard=T, bands, rows, seed, features, clean) finds nearly all of these pairs, in \
-         less memory."
+         less memory; bands and rows follow from T."
     }
 
     fn clean(&self) -> Clean {
@@ -215,28 +234,26 @@ impl Parameters for MinHashSpec {
     }
 
     fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
-        self.jaccard.with(Overlap::Jaccard, SetSearch::Bands(self.minhash), lexicon)
+        self.jaccard.with(Overlap::Jaccard, self.search(), lexicon)
     }
 
     fn curve(&self) -> Curve {
-        SetSearch::Bands(self.minhash).curve(self.jaccard.least)
+        self.search().curve(self.jaccard.least)
     }
 
     fn cost(&self) -> Cost {
-        SetSearch::Bands(self.minhash).cost()
+        self.search().cost()
     }
 }
 
+/// Bands and rows are written even where they follow from the threshold, so that what is kept of a run says how its
+/// candidates were found.
 impl fmt::Display for MinHashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MinHash { bands, rows, seed, .. } = self.minhash;
+        let MinHash { bands, rows, seed } = self.signature();
         write!(f, "bands={bands},rows={rows},seed={seed},jaccard={}", self.jaccard)
     }
 }
-
-/// Greatest number of slots of a signature. Short texts fill few slots of a longer one, and the others cost
-/// time.
-const MAX_SLOTS: u32 = 1024;
 
 /// Stores a threshold. The least one is [`Similarity::LEAST`], because a pair of similarity 0 is no match.
 pub(super) fn store_least(place: &mut Similarity, value: &str) -> Result<(), WrongParameter> {

@@ -15,6 +15,7 @@ use crate::record::{Doc, DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::SmallSketch;
 use crate::sets::{Rule, Sets};
+use crate::text::ignored_lines::CleanedText;
 
 /// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
 /// nothing but the split.
@@ -23,7 +24,7 @@ pub trait Mapper: Clone + Send + Sync {
     /// except for `zhou2017`.
     fn sections(&self) -> usize;
     /// Appends the entries of a document to the sections. `text`: its cleaned text.
-    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]);
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]);
 }
 
 fn put<R: Record>(section: &mut Vec<u8>, record: R) {
@@ -59,8 +60,8 @@ impl Mapper for Identities {
         1
     }
 
-    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
-        put(&mut sections[0], (self.secret.identity(text), doc.doc));
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+        put(&mut sections[0], (self.secret.identity(text.whole), doc.doc));
     }
 }
 
@@ -87,10 +88,10 @@ impl<W: Bits> Mapper for Fingerprints<W> {
         2
     }
 
-    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
-        let fingerprint = self.simhash.fingerprint(text);
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+        let fingerprint = self.simhash.fingerprint(text.compared);
         let (identity, sketch) = match self.by_text {
-            Some(secret) => (secret.identity(text), self.simhash.sketch().bits()),
+            Some(secret) => (secret.identity(text.whole), self.simhash.sketch().bits()),
             None => (fingerprint.halves().into(), 0),
         };
         put(&mut sections[0], (identity, doc.doc));
@@ -151,9 +152,9 @@ impl Mapper for Texts {
         2
     }
 
-    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
-        put(&mut sections[0], (self.secret.identity(text), doc.doc));
-        Texts::put(doc, text, &mut sections[Self::TEXTS]);
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+        put(&mut sections[0], (self.secret.identity(text.whole), doc.doc));
+        Texts::put(doc, text.compared, &mut sections[Self::TEXTS]);
     }
 }
 
@@ -188,13 +189,13 @@ impl Mapper for Bands {
         Self::section(self.minhash.bands)
     }
 
-    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
-        let identity = self.secret.identity(text);
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+        let identity = self.secret.identity(text.whole);
         put(&mut sections[0], (identity, doc.doc));
         if !self.seen.insert(identity) {
             return;
         }
-        self.rule.unsorted(text, &mut self.sets);
+        self.rule.unsorted(text.compared, &mut self.sets);
         let both = self.sets.present().count() == 2;
         for (kind, set) in self.sets.present() {
             let sketch = SmallSketch::new(kind, set, both);
@@ -235,8 +236,8 @@ impl Mapper for Words {
         1
     }
 
-    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
-        let row = self.method.row(doc.doc, text);
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+        let row = self.method.row(doc.doc, text.compared);
         put(&mut sections[0], (row.doc, (u64::from(row.fingerprint), row.words.len() as u64)));
         row.words.into_iter().for_each(|word| put(&mut sections[0], word));
     }
@@ -254,7 +255,7 @@ mod tests {
         for (record, id, text, cleaned) in
             [(0, "a", "ＡＢ", "AB"), (7, "", "", ""), (8, "丙", "重复", "重复")]
         {
-            texts.map(&doc(record, id, text), cleaned, &mut sections);
+            texts.map(&doc(record, id, text), cleaned.into(), &mut sections);
         }
         let read: Vec<_> = Texts::of(&sections[1]).collect();
         assert_eq!(read.len(), 3);

@@ -7,6 +7,7 @@
 //! (`curve.rs`). This room uses `text`, `fingerprint`, `sets` and `search`; `flow` and the jobs use it.
 
 mod auto;
+mod banding;
 mod contained;
 pub(crate) mod curve;
 mod exact;
@@ -20,6 +21,7 @@ mod spec;
 pub mod zhou;
 
 pub use auto::AutoSpec;
+pub use banding::Banding;
 pub use contained::ContainedSpec;
 pub use exact::ExactSpec;
 pub use jaccard::{JaccardSpec, MinHashSpec, SetSearch};

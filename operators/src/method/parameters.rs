@@ -28,6 +28,10 @@ pub trait Parameters: fmt::Display + DynClone + Send + Sync {
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
+    /// Returns what the user should know of parameters that go together, but not well.
+    fn warning(&self) -> Option<String> {
+        None
+    }
     /// Returns what `--help` says about the method: its parameters, and what it finds.
     fn help(&self) -> &'static str;
 

@@ -130,6 +130,16 @@ mod tests {
         }
     }
 
+    /// States, indexes and outputs keep a spec as it was printed, with the bands by which they were searched.
+    #[test]
+    fn bands_that_were_printed_stay_when_the_default_changes() {
+        let kept = "minhash:bands=25,rows=5,seed=0,jaccard=0.5,features=char:5,clean=nfkc";
+        assert_eq!(kept.parse::<Spec>().unwrap().to_string(), kept);
+        let now: Spec = "minhash:jaccard=0.5".parse().unwrap();
+        let printed = now.to_string();
+        assert!(printed.starts_with("minhash:bands=154,rows=4,") && printed.parse::<Spec>().unwrap() == now);
+    }
+
     #[test]
     fn a_preset_is_a_name_for_a_whole_spec() {
         let preset: Spec = "manku2007:features=word:1".parse().unwrap();

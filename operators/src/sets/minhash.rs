@@ -35,13 +35,6 @@ pub struct MinHash {
 /// Value of an empty slot. (One feature in 2^64 has this value, and is then ignored.)
 const EMPTY: u64 = u64::MAX;
 
-impl Default for MinHash {
-    /// Misses 1 in 20,000 pairs of similarity 0.8, and makes half of the pairs of similarity 0.49 candidates.
-    fn default() -> Self {
-        MinHash::new(25, 5, 0)
-    }
-}
-
 impl MinHash {
     /// Makes signatures of `bands` times `rows` slots.
     pub const fn new(bands: u32, rows: u32, seed: u64) -> Self {

@@ -61,6 +61,11 @@ impl SpillBudget {
         SpillBudget { budget: self.budget.map(|bytes| bytes / holders), ..self.clone() }
     }
 
+    /// Returns the budget less so many bytes, which something else holds.
+    pub fn without(&self, bytes: usize) -> Self {
+        SpillBudget { budget: self.budget.map(|budget| budget.saturating_sub(bytes)), ..self.clone() }
+    }
+
     /// Returns the budget in bytes.
     pub fn budget(&self) -> Option<usize> {
         self.budget

@@ -10,6 +10,7 @@ mod cuts;
 pub mod document_frequencies;
 mod entities;
 pub mod features;
+pub mod ignored_lines;
 pub(crate) mod letters;
 mod normal;
 mod numerals;

@@ -11,7 +11,7 @@ const HELD: usize = 256;
 /// Several sorts, between which the caller divides its records.
 ///
 /// Memory: the budget, shared by all sorts.
-pub(super) struct SharedSorts<R>(Vec<Mutex<Option<ExternalSort<R>>>>);
+pub(crate) struct SharedSorts<R>(Vec<Mutex<Option<ExternalSort<R>>>>);
 
 impl<R: Record + Ord> SharedSorts<R> {
     /// Makes `sorts` sorts without records, which share a budget.
@@ -49,7 +49,7 @@ impl<R: Record + Ord> SharedSorts<R> {
 }
 
 /// Writer of records to sorts. Holds up to [`HELD`] records for each of them.
-pub(super) struct SortWriter<'a, R> {
+pub(crate) struct SortWriter<'a, R> {
     sorts: &'a SharedSorts<R>,
     held: Vec<Vec<R>>,
 }
@@ -72,6 +72,6 @@ impl<R: Record + Ord> SortWriter<'_, R> {
 }
 
 /// Returns the sort to which the occurrences of an identity go, of so many.
-pub(super) fn sort_of(identity: Identity, sorts: usize) -> usize {
+pub(crate) fn sort_of(identity: Identity, sorts: usize) -> usize {
     identity.0 as usize % sorts
 }
