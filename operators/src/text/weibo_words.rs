@@ -38,8 +38,9 @@ time title tr track tt u ul var video wbr";
 /// Whether a word in square brackets is an emoticon.
 pub(super) fn is_emoticon(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let known = |at: usize| EMOTICONS[..at].ends_with(' ') && EMOTICONS[at + name.len()..].starts_with(' ');
-    !name.contains(' ') && memmem::find_iter(EMOTICONS.as_bytes(), &name).any(known)
+    let names = EMOTICONS.as_bytes();
+    let known = |at: usize| names[at - 1] == b' ' && names[at + name.len()] == b' ';
+    !name.is_empty() && !name.contains(' ') && memmem::find_iter(names, &name).any(known)
 }
 
 /// Whether a name is that of an element of HTML.

@@ -52,19 +52,27 @@ const LONG: usize = 300 * WORD;
 /// Length of a stretch that is one thing that is said.
 const PHRASE: usize = 6 * WORD;
 /// Number of words from which on a text of words is compared by its stretches.
-const MANY_WORDS: usize = 60 * WORD;
+const MANY_WORDS: usize = 40 * WORD;
 /// Number of words of a page, which frames and licences are parts of.
 const PAGE: usize = 100 * WORD;
 /// Least share of stretches of three units that two pieces of code, or two pages, have in common.
 const ALIKE: Similarity = Similarity::millionths(860_000);
 /// The same of two texts of words that are shorter than a page.
-const SHORT_ALIKE: Similarity = Similarity::millionths(780_000);
+const SHORT_ALIKE: Similarity = Similarity::millionths(800_000);
 /// The same of two texts of words that have other names in their titles.
 const TITLED_ALIKE: Similarity = Similarity::millionths(950_000);
 /// The same between what two texts begin and end with, where frames of other sites stand, and at the least of the whole.
 const FRAMED_ALIKE: [Similarity; 2] = [Similarity::millionths(970_000), Similarity::millionths(650_000)];
 /// Share of the stretches of the smaller text that a longer version of it has, and the same where the titles differ.
 const CONTAINED: [Similarity; 2] = [Similarity::millionths(900_000), Similarity::millionths(970_000)];
+/// Number of Chinese characters of an article, of which two editions share this much, or one has nearly all of the other.
+const ARTICLE: usize = 200 * WORD;
+const ARTICLE_ALIKE: Similarity = Similarity::millionths(850_000);
+const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
+/// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
+const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
+/// Similarity from which on texts match that differ in too much to be aligned.
+const UNREAD_ALIKE: Similarity = Similarity::millionths(750_000);
 /// Number of words among which a title stands.
 const TITLE: usize = 6;
 
@@ -115,62 +123,99 @@ impl Reader {
         let differing =
             units * u64::from(Similarity::ONE.as_millionths() - similarity.as_millionths()) / 1_000_000;
         let Some(hunks) = align(ta, tb, differing as usize) else {
-            return template.or((code && similarity < ALIKE).then_some(Difference::Runs(similarity)));
+            let least = if code { ALIKE } else { UNREAD_ALIKE };
+            return template.or((similarity < least).then_some(Difference::Runs(similarity)));
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
         let wordy = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Word).count() > ta.len();
         if code || wordy && common >= MANY_WORDS {
-            return runs(ta, tb, &hunks, common, code);
+            return Runs::new(ta, tb, &hunks).of_words(&hunks, common, code);
         }
         let heads = [a.head, b.head];
         let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(ta, tb, hunk, heads)).collect();
         let han = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Han).count() > ta.len();
+        let runs = || Runs::new(ta, tb, &hunks).of_characters(common);
         template
             .or_else(|| one_place(words, &places, common, han))
+            .or_else(|| if han { runs() } else { None })
             .or_else(|| swapped(&places, common))
             .or_else(|| several_places(&places, common, wordy))
             .or_else(|| cuts(a, b, common))
     }
 }
 
-/// Returns what tells two pieces of code, or two long texts of words, apart: too few stretches in common.
-fn runs(a: &[Token], b: &[Token], hunks: &[Hunk], common: usize, code: bool) -> Option<Difference> {
-    let (mut from, mut shared) = (0, 0);
-    let ends = hunks.iter().map(|hunk| (hunk.a.start, hunk.a.end)).chain([(a.len(), a.len())]);
-    for (start, end) in ends {
-        shared += (start - from).saturating_sub(2);
-        from = end;
-    }
-    let share =
-        |of_a: usize, of_b: usize| Similarity::ratio(shared, (of_a + of_b).saturating_sub(shared + 4).max(1));
-    let alike = share(a.len(), b.len());
-    // What stands before the first common unit and behind the last one.
-    let head = hunks.first().filter(|hunk| hunk.a.start == 0 && hunk.b.start == 0);
-    let tail = hunks.last().filter(|hunk| hunk.a.end == a.len() && hunk.b.end == b.len());
-    let frame = |side: fn(&Hunk) -> usize| [head, tail].into_iter().flatten().map(side).sum::<usize>();
-    // (Of one hunk that is both, nothing is left.)
-    let framed = share(
-        a.len().saturating_sub(frame(|hunk| hunk.a.len())),
-        b.len().saturating_sub(frame(|hunk| hunk.b.len())),
-    );
-    let (smaller, larger) = (a.len().min(b.len()), a.len().max(b.len()));
-    let contained = Similarity::ratio(shared, smaller.saturating_sub(2).max(1));
-    let titled = hunks.iter().any(|hunk| {
-        let (a, b) = (hunk.a.len(), hunk.b.len());
-        hunk.a.start <= TITLE && a > 0 && b > 0 && a.max(b) <= 3
-    });
-    let longer_version =
-        common >= PAGE && 5 * larger >= 6 * smaller && contained >= CONTAINED[usize::from(titled)];
-    let same = match (code, titled) {
-        (true, _) => alike >= ALIKE,
-        (false, true) => alike >= TITLED_ALIKE || longer_version,
-        (false, false) => {
-            alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE }
-                || framed >= FRAMED_ALIKE[0] && alike >= FRAMED_ALIKE[1] && common >= PAGE * 4 / 5
-                || longer_version
+/// What two texts have in common of their stretches of three units.
+struct Runs {
+    /// Share that both have, of all.
+    alike: Similarity,
+    /// The same between what the texts begin and end with.
+    framed: Similarity,
+    /// Share of the smaller text that the larger one has.
+    contained: Similarity,
+    /// Numbers of units of the smaller and of the larger text.
+    sizes: [usize; 2],
+}
+
+impl Runs {
+    fn new(a: &[Token], b: &[Token], hunks: &[Hunk]) -> Self {
+        let (mut from, mut shared) = (0, 0);
+        let ends = hunks.iter().map(|hunk| (hunk.a.start, hunk.a.end)).chain([(a.len(), a.len())]);
+        for (start, end) in ends {
+            shared += (start - from).saturating_sub(2);
+            from = end;
         }
-    };
-    (!same).then_some(Difference::Runs(alike))
+        let share = |of_a: usize, of_b: usize| {
+            Similarity::ratio(shared, (of_a + of_b).saturating_sub(shared + 4).max(1))
+        };
+        // What stands before the first common unit and behind the last one. (Of one hunk that is both, nothing is left.)
+        let head = hunks.first().filter(|hunk| hunk.a.start == 0 && hunk.b.start == 0);
+        let tail = hunks.last().filter(|hunk| hunk.a.end == a.len() && hunk.b.end == b.len());
+        let frame = |side: fn(&Hunk) -> usize| [head, tail].into_iter().flatten().map(side).sum::<usize>();
+        let (smaller, larger) = (a.len().min(b.len()), a.len().max(b.len()));
+        Runs {
+            alike: share(a.len(), b.len()),
+            framed: share(
+                a.len().saturating_sub(frame(|hunk| hunk.a.len())),
+                b.len().saturating_sub(frame(|hunk| hunk.b.len())),
+            ),
+            contained: Similarity::ratio(shared, smaller.saturating_sub(2).max(1)),
+            sizes: [smaller, larger],
+        }
+    }
+
+    /// Returns that two pieces of code, or two long texts of words, have too little in common.
+    fn of_words(&self, hunks: &[Hunk], common: usize, code: bool) -> Option<Difference> {
+        let titled = hunks.iter().any(|hunk| {
+            let (a, b) = (hunk.a.len(), hunk.b.len());
+            hunk.a.start <= TITLE && a > 0 && b > 0 && a.max(b) <= 3
+        });
+        let [smaller, larger] = self.sizes;
+        let longer_version =
+            common >= PAGE && 5 * larger >= 6 * smaller && self.contained >= CONTAINED[usize::from(titled)];
+        let same = match (code, titled) {
+            (true, _) => self.alike >= ALIKE,
+            (false, true) => self.alike >= TITLED_ALIKE || longer_version,
+            (false, false) => {
+                self.alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE }
+                    || self.framed >= FRAMED_ALIKE[0]
+                        && self.alike >= FRAMED_ALIKE[1]
+                        && common >= PAGE * 4 / 5
+                    || longer_version
+            }
+        };
+        (!same).then_some(Difference::Runs(self.alike))
+    }
+
+    /// Returns that two Chinese texts have too little in common: of two articles one is no edition of the other, or of two
+    /// shorter texts neither is a part of the other.
+    fn of_characters(&self, common: usize) -> Option<Difference> {
+        let same = match common {
+            ARTICLE.. => self.alike >= ARTICLE_ALIKE || self.contained >= ARTICLE_CONTAINED,
+            SHORT.. => self.contained >= POST_CONTAINED,
+            _ => true,
+        };
+        (!same).then_some(Difference::Runs(self.alike))
+    }
 }
 
 /// Returns what decides at one place alone.

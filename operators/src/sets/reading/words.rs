@@ -75,9 +75,11 @@ impl Words {
         words + of(REFUSALS) + if in_letters { of(DENIALS_OF_LETTERS) } else { 0 }
     }
 
-    /// Whether a stretch is a denial and nothing else.
+    /// Whether a stretch is a denial, with at most three letters of the form that the verb takes behind it.
     pub fn is_denial(&self, units: &[Token]) -> bool {
-        self.whole_denials.contains(units)
+        let denies = |denial: &Vec<Token>| units.starts_with(denial) && units.len() <= denial.len() + 3;
+        units.first().is_some_and(|unit| unit.kind() == TokenKind::Letter)
+            && self.whole_denials.iter().any(denies)
     }
 
     /// Whether two stretches are opposites: as they stand, or with the same units around.
