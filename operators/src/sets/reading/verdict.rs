@@ -59,12 +59,10 @@ const PAGE: usize = 100 * WORD;
 const ALIKE: Similarity = Similarity::millionths(860_000);
 /// The same of two texts of words that are shorter than a page.
 const SHORT_ALIKE: Similarity = Similarity::millionths(800_000);
-/// The same of two texts of words that have other names in their titles.
-const TITLED_ALIKE: Similarity = Similarity::millionths(950_000);
 /// The same between what two texts begin and end with, where frames of other sites stand, and at the least of the whole.
 const FRAMED_ALIKE: [Similarity; 2] = [Similarity::millionths(970_000), Similarity::millionths(650_000)];
-/// Share of the stretches of the smaller text that a longer version of it has, and the same where the titles differ.
-const CONTAINED: [Similarity; 2] = [Similarity::millionths(900_000), Similarity::millionths(970_000)];
+/// Share of the stretches of the smaller text that a longer version of it has.
+const CONTAINED: Similarity = Similarity::millionths(900_000);
 /// Number of Chinese characters of an article, of which two editions share this much, or one has nearly all of the other.
 const ARTICLE: usize = 200 * WORD;
 const ARTICLE_ALIKE: Similarity = Similarity::millionths(850_000);
@@ -73,9 +71,6 @@ const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
 /// Similarity from which on texts match that differ in too much to be aligned.
 const UNREAD_ALIKE: Similarity = Similarity::millionths(750_000);
-/// Number of words among which a title stands.
-const TITLE: usize = 6;
-
 /// A place where two texts differ, with what is known of it.
 struct Place<'a> {
     a: &'a [Token],
@@ -129,7 +124,7 @@ impl Reader {
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
         let wordy = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Word).count() > ta.len();
         if code || wordy && common >= MANY_WORDS {
-            return Runs::new(ta, tb, &hunks).of_words(&hunks, common, code);
+            return Runs::new(ta, tb, &hunks).of_words(common, code);
         }
         let heads = [a.head, b.head];
         let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(ta, tb, hunk, heads)).collect();
@@ -184,25 +179,13 @@ impl Runs {
     }
 
     /// Returns that two pieces of code, or two long texts of words, have too little in common.
-    fn of_words(&self, hunks: &[Hunk], common: usize, code: bool) -> Option<Difference> {
-        let titled = hunks.iter().any(|hunk| {
-            let (a, b) = (hunk.a.len(), hunk.b.len());
-            hunk.a.start <= TITLE && a > 0 && b > 0 && a.max(b) <= 3
-        });
+    fn of_words(&self, common: usize, code: bool) -> Option<Difference> {
         let [smaller, larger] = self.sizes;
-        let longer_version =
-            common >= PAGE && 5 * larger >= 6 * smaller && self.contained >= CONTAINED[usize::from(titled)];
-        let same = match (code, titled) {
-            (true, _) => self.alike >= ALIKE,
-            (false, true) => self.alike >= TITLED_ALIKE || longer_version,
-            (false, false) => {
-                self.alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE }
-                    || self.framed >= FRAMED_ALIKE[0]
-                        && self.alike >= FRAMED_ALIKE[1]
-                        && common >= PAGE * 4 / 5
-                    || longer_version
-            }
-        };
+        let alike = self.alike >= if common < PAGE && !code { SHORT_ALIKE } else { ALIKE };
+        let framed =
+            self.framed >= FRAMED_ALIKE[0] && self.alike >= FRAMED_ALIKE[1] && common >= PAGE * 4 / 5;
+        let longer_version = common >= PAGE && 5 * larger >= 6 * smaller && self.contained >= CONTAINED;
+        let same = alike || !code && (framed || longer_version);
         (!same).then_some(Difference::Runs(self.alike))
     }
 
