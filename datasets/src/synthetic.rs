@@ -182,7 +182,7 @@ fn edited(random: &mut Random, text: &str) -> String {
         }
     }
     // One more character at the end costs one gram.
-    format!("{text}{}", ['哈', '啊', '吧', '呢'][random.below(4)])
+    format!("{text}{}", ['哈', '啊', '呀', '啦'][random.below(4)])
 }
 
 /// Returns pieces of the text in another order, or `None` when the result is too similar to the text.
@@ -246,11 +246,11 @@ impl Random {
     }
 }
 
-/// Common words, roughly by how often they should come.
 /// Words that an edited document has more than its original.
 const ADDED: &str =
     "很 也 都 就 可能 应该 比较 最后 慢慢 经常 其实 终于 今天 大家 还是 特别 真的 已经 后来 当时 马上";
 
+/// Common words, roughly by how often they should come.
 const WORDS: &str = "
 的 了 是 在 我 有 和 就 不 人 都 一个 也 很 到 说 要 去 你 会 着 没有 看 好 自己 这 我们 他 那 今天
 中国 时间 大家 可以 已经 问题 工作 现在 因为 所以 但是 如果 觉得 知道 生活 公司 朋友 孩子 市场 发展

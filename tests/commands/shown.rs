@@ -73,7 +73,7 @@ fn the_summary_is_what_success_says_and_what_happened() {
     assert_eq!(summary, here.success("out"));
     assert_eq!(summary["version"], env!("CARGO_PKG_VERSION"));
     for (name, expected) in [
-        ("method", "exact:clean=nfkc"),
+        ("method", "exact:clean=fold"),
         ("verify", "none"),
         ("resolve", "greedy"),
         ("keep", "first"),

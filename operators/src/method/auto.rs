@@ -10,7 +10,7 @@ use super::jaccard::{SetSearch, store_least};
 use super::parameters::{Parameters, WrongParameter, store};
 use crate::Error;
 use crate::sets::minhash::MinHash;
-use crate::sets::reading::Reader;
+use crate::sets::reading::PairReader;
 use crate::sets::similarity::{Overlap, Similarity};
 use crate::sets::{Rule, Short};
 use crate::text::document_frequencies::Statistics;
@@ -148,7 +148,7 @@ impl Parameters for AutoSpec {
         let rule = Rule {
             short: Some(short),
             reader: (!self.templates).then(|| {
-                Arc::new(if self.revisions { Reader::of_numbers() } else { Reader::of_everything() })
+                Arc::new(if self.revisions { PairReader::of_numbers() } else { PairReader::of_everything() })
             }),
             ..Rule::new(Features::BodyChars(LONG_CHARS), overlap, self.long)
         };

@@ -13,7 +13,7 @@ pub mod small_sketch;
 
 use std::sync::Arc;
 
-use self::reading::{Difference, NumbersOfPair, ReadText, Reader};
+use self::reading::{Difference, NumbersOfPair, PairReader, ReadText};
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
 use crate::text::features::Features;
 use crate::text::topics::TOPIC_FEATURES;
@@ -36,7 +36,7 @@ pub struct Rule {
     pub least: Similarity,
     /// Reads what differs: numbers count more than words, and texts of one template, or of which one says what the other
     /// does not, are no match however similar they are. `None` if features alone decide.
-    pub reader: Option<Arc<Reader>>,
+    pub reader: Option<Arc<PairReader>>,
 }
 
 /// Comparison of two texts of which at least one is short: by these features.

@@ -25,7 +25,7 @@ pub(super) const REPOST: char = '\u{5}';
 
 /// A stretch of a cleaned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stretch<'a> {
+pub(crate) enum TextStretch<'a> {
     /// What the author wrote.
     Own(&'a str),
     /// A topic.
@@ -37,22 +37,22 @@ pub(crate) enum Stretch<'a> {
 }
 
 /// Returns the stretches of a cleaned text, in order.
-pub(crate) fn stretches(cleaned: &str) -> impl Iterator<Item = Stretch<'_>> {
+pub(crate) fn stretches(cleaned: &str) -> impl Iterator<Item = TextStretch<'_>> {
     let mut rest = cleaned.strip_prefix(SOURCE_MARK).unwrap_or(cleaned);
     std::iter::from_fn(move || {
         let first = char::from(*rest.as_bytes().first()?);
         if !matches!(first, TOPIC | CUT | REPOST) {
             let (own, behind) = rest.split_at(next_mark(rest).unwrap_or(rest.len()));
             rest = behind;
-            return Some(Stretch::Own(own));
+            return Some(TextStretch::Own(own));
         }
         // The head of a text may end within a stretch.
         let (inside, behind) = rest[1..].split_once(END).unwrap_or((&rest[1..], ""));
         rest = behind;
         Some(match first {
-            TOPIC => Stretch::Topic(inside),
-            REPOST => Stretch::Repost(inside),
-            _ => Stretch::Cut(inside),
+            TOPIC => TextStretch::Topic(inside),
+            REPOST => TextStretch::Repost(inside),
+            _ => TextStretch::Cut(inside),
         })
     })
 }
@@ -66,7 +66,7 @@ fn next_mark(text: &str) -> Option<usize> {
 pub(super) fn topics(cleaned: &str) -> impl Iterator<Item = &str> {
     let some = memchr(TOPIC as u8, cleaned.as_bytes()).map(|_| stretches(cleaned));
     some.into_iter().flatten().filter_map(|stretch| match stretch {
-        Stretch::Topic(topic) => Some(topic),
+        TextStretch::Topic(topic) => Some(topic),
         _ => None,
     })
 }
@@ -80,7 +80,7 @@ pub(super) fn own(cleaned: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(cleaned.len());
     for stretch in stretches(cleaned) {
-        if let Stretch::Own(own) = stretch {
+        if let TextStretch::Own(own) = stretch {
             join(&mut out, own);
         }
     }
@@ -154,8 +154,8 @@ pub fn shown(cleaned: &str) -> String {
     let mut out = String::with_capacity(cleaned.len());
     for stretch in stretches(cleaned) {
         match stretch {
-            Stretch::Own(own) => out.push_str(own),
-            Stretch::Topic(cut) | Stretch::Repost(cut) | Stretch::Cut(cut) => {
+            TextStretch::Own(own) => out.push_str(own),
+            TextStretch::Topic(cut) | TextStretch::Repost(cut) | TextStretch::Cut(cut) => {
                 out.extend(["⟨", cut, "⟩"]);
             }
         }
@@ -172,7 +172,7 @@ mod tests {
         let cleaned = "看这里\u{2}http\u{3}word\u{5}小明\u{3}word\u{1}春天\u{3}";
         assert_eq!(own(cleaned), "看这里word word");
         assert_eq!(shown(cleaned), "看这里⟨http⟩word⟨小明⟩word⟨春天⟩");
-        assert_eq!(stretches(cleaned).last(), Some(Stretch::Topic("春天")));
+        assert_eq!(stretches(cleaned).last(), Some(TextStretch::Topic("春天")));
     }
 
     #[test]

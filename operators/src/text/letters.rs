@@ -37,7 +37,7 @@ pub(crate) struct Letters {
 
 /// State between two characters.
 #[derive(Default)]
-struct Written {
+struct LastWritten {
     /// Whether the last character that was written belongs to a word of a spaced script.
     spaced: bool,
     /// Whether something was left out behind it.
@@ -68,7 +68,7 @@ impl Letters {
     /// Cost: about 2 ns a byte.
     pub fn take(&self, text: &str, out: &mut String, mut aside: impl FnMut(&mut String, char)) {
         let spaced = out.ends_with(is_of_spaced_script);
-        let mut written = Written { spaced, gap: true };
+        let mut written = LastWritten { spaced, gap: true };
         let mut at = 0;
         loop {
             // Nearly all characters stay as they are. Pass over them, and copy them at once.
@@ -76,7 +76,7 @@ impl Letters {
             at = self.pass_letters(text, at);
             if at > from {
                 out.push_str(&text[from..at]);
-                written = Written::default();
+                written = LastWritten::default();
             }
             let Some(c) = text[at..].chars().next() else { break };
             let after = at + c.len_utf8();
@@ -84,12 +84,12 @@ impl Letters {
             match class {
                 CharClass::Letter => {
                     out.push(folded);
-                    written = Written::default();
+                    written = LastWritten::default();
                 }
                 CharClass::Spaced => {
                     if c == 'M' && is_mega(text, at) {
                         out.push(MEGA);
-                        written = Written { spaced: false, gap: true };
+                        written = LastWritten { spaced: false, gap: true };
                         at = after;
                         continue;
                     }
@@ -97,7 +97,7 @@ impl Letters {
                         out.push(' ');
                     }
                     out.push(folded);
-                    written = Written { spaced: true, gap: false };
+                    written = LastWritten { spaced: true, gap: false };
                 }
                 CharClass::Gap => written.gap = true,
                 CharClass::Optional => {}
@@ -107,19 +107,19 @@ impl Letters {
                             out.push(' ');
                         }
                         out.push_str(&value.to_string());
-                        written = Written { spaced: true, gap: false };
+                        written = LastWritten { spaced: true, gap: false };
                         at += bytes;
                         continue;
                     }
                     None => {
                         out.push(folded);
-                        written = Written::default();
+                        written = LastWritten::default();
                     }
                 },
                 CharClass::Sign => match sign(text, at, folded) {
                     Sign::Counts => {
                         out.push(folded);
-                        written = Written { spaced: false, gap: true };
+                        written = LastWritten { spaced: false, gap: true };
                     }
                     Sign::Separates => written.gap = true,
                     Sign::Joins => {}
@@ -211,7 +211,7 @@ fn class_of(c: char) -> CharClass {
         | '/' | '|' | '&' | '^' | '!' | '%' | '٪' | '#' | '$' | WRITTEN_LESS | WRITTEN_GREATER => {
             CharClass::Sign
         }
-        // Operators and other signs of mathematics, currencies, degrees, superscripts and fractions.
+        // Operators and other signs of mathematics, currencies, degrees, and what stands for an illegal byte.
         '±'
         | '×'
         | '÷'
@@ -223,6 +223,7 @@ fn class_of(c: char) -> CharClass {
         | '\u{20A0}'..='\u{20CF}'
         | '\u{2200}'..='\u{22FF}'
         | 'µ'
+        | '\u{FFFD}'
         | '№' => CharClass::Letter,
         '?'
         | '؟'

@@ -5,8 +5,6 @@
 //! `record` and `error` alone; `sets`, `method`, `classify.rs` and the jobs use it.
 
 pub mod cleaned;
-mod counters;
-mod cuts;
 pub mod document_frequencies;
 mod entities;
 pub mod features;
@@ -17,11 +15,11 @@ mod numerals;
 mod post;
 pub mod segmenter;
 pub(crate) mod simplified;
+mod site;
 mod source;
 pub(crate) mod topics;
 pub mod units;
 mod weibo;
-mod weibo_words;
 
 use std::borrow::Cow;
 use std::fmt;

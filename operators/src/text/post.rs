@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::cleaned::{CUT, END, REPOST, TOPIC, own};
-use super::cuts::{CutKind, cut, next_place, without_button};
 use super::entities::decoded;
 use super::letters::{Letters, two_units};
 use super::normal::{invisible, normalise, rules};
+use super::site::{CutKind, cut, next_place, without_button};
 use super::source;
 
 /// Cleans texts. Clones share tables of 384 KiB.

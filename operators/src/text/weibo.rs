@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::cuts::{emoticon, link, name};
+use super::site::{emoticon, link, name};
 
 /// Length of the longest name before a colon that is taken for the name of a user, in characters.
 const MAX_NAME_CHARS: usize = 30;

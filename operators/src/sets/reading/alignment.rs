@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::tokens::Token;
+use super::units::TextUnit;
 
 /// A place where two texts differ: units of the first that stand against units of the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ const MOST_STEPS: usize = 40_000_000;
 /// `differing`: an estimate of the number of units in which they differ. Places with at most one equal unit between them
 /// are one place. (The algorithm is the one without heuristics: with them, a licence within a longer file shares next to
 /// nothing.) Cost: up to some 2 ns for each unit of both and each differing unit.
-pub(super) fn align(a: &[Token], b: &[Token], differing: usize) -> Option<Vec<Hunk>> {
+pub(super) fn align(a: &[TextUnit], b: &[TextUnit], differing: usize) -> Option<Vec<Hunk>> {
     if (a.len() + b.len()).saturating_mul(differing) > MOST_STEPS {
         return None;
     }

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use super::alignment::{Hunk, align};
 use super::numbers::NumbersOfPair;
-use super::tokens::{CutSort, ReadText, Token, TokenKind};
-use super::words::Words;
+use super::units::{CutSort, ReadText, TextUnit, UnitKind};
+use super::words::WordTables;
 use crate::Similarity;
 
 /// Reads pairs of texts. Clones are made by sharing it; its tables take some 100 KB.
-pub struct Reader {
+pub struct PairReader {
     /// The tables; `None` if numbers alone are read.
-    words: Option<Words>,
+    words: Option<WordTables>,
 }
 
 /// What tells two texts apart that share most of their features.
@@ -73,10 +73,10 @@ const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
 const UNREAD_ALIKE: Similarity = Similarity::millionths(750_000);
 /// A place where two texts differ, with what is known of it.
 struct Place<'a> {
-    a: &'a [Token],
-    b: &'a [Token],
+    a: &'a [TextUnit],
+    b: &'a [TextUnit],
     /// Both sides with two units more at either end, since a denial may share its letters with what it denies.
-    wide: [&'a [Token]; 2],
+    wide: [&'a [TextUnit]; 2],
     /// Lengths of the shorter and of the longer side.
     lengths: [usize; 2],
     /// Whether nothing stands before it in either text, or behind it.
@@ -84,15 +84,15 @@ struct Place<'a> {
     tail: bool,
 }
 
-impl Reader {
+impl PairReader {
     /// Makes a reader of all that differs.
     pub fn of_everything() -> Self {
-        Reader { words: Some(Words::new()) }
+        PairReader { words: Some(WordTables::new()) }
     }
 
     /// Makes a reader of numbers alone, by which texts of one template are told apart.
     pub fn of_numbers() -> Self {
-        Reader { words: None }
+        PairReader { words: None }
     }
 
     /// Returns what tells two texts apart, or `None` if nothing does.
@@ -122,13 +122,13 @@ impl Reader {
             return template.or((similarity < least).then_some(Difference::Runs(similarity)));
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
-        let wordy = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Word).count() > ta.len();
+        let wordy = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Word).count() > ta.len();
         if code || wordy && common >= MANY_WORDS {
             return Runs::new(ta, tb, &hunks).of_words(common, code);
         }
         let heads = [a.head, b.head];
         let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(ta, tb, hunk, heads)).collect();
-        let han = 2 * ta.iter().filter(|token| token.kind() == TokenKind::Han).count() > ta.len();
+        let han = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Han).count() > ta.len();
         let runs = || Runs::new(ta, tb, &hunks).of_characters(common);
         template
             .or_else(|| one_place(words, &places, common, han))
@@ -152,7 +152,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn new(a: &[Token], b: &[Token], hunks: &[Hunk]) -> Self {
+    fn new(a: &[TextUnit], b: &[TextUnit], hunks: &[Hunk]) -> Self {
         let (mut from, mut shared) = (0, 0);
         let ends = hunks.iter().map(|hunk| (hunk.a.start, hunk.a.end)).chain([(a.len(), a.len())]);
         for (start, end) in ends {
@@ -202,7 +202,7 @@ impl Runs {
 }
 
 /// Returns what decides at one place alone.
-fn one_place(words: &Words, places: &[Place], common: usize, han: bool) -> Option<Difference> {
+fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> Option<Difference> {
     for place in places {
         let &Place { a, b, lengths: [shorter, longer], head, tail, .. } = place;
         if words.are_particles(a) && words.are_particles(b) || words.is_slip(a, b) {
@@ -227,8 +227,8 @@ fn one_place(words: &Words, places: &[Place], common: usize, han: bool) -> Optio
             }
             continue;
         }
-        let all = |kind: TokenKind| a.iter().chain(b).all(|token| token.kind() == kind);
-        if common < 60 * WORD && all(TokenKind::Sign) {
+        let all = |kind: UnitKind| a.iter().chain(b).all(|token| token.kind() == kind);
+        if common < 60 * WORD && all(UnitKind::Sign) {
             return Some(Difference::Sign);
         }
         if common >= SHORT {
@@ -236,7 +236,7 @@ fn one_place(words: &Words, places: &[Place], common: usize, han: bool) -> Optio
         }
         let inside = !head && !tail;
         // One or two letters more make another word, a particle at the end does not.
-        if all(TokenKind::Letter) && longer <= 2 * WORD && (shorter > 0 || longer <= 2 && inside) {
+        if all(UnitKind::Letter) && longer <= 2 * WORD && (shorter > 0 || longer <= 2 && inside) {
             return Some(Difference::Word);
         }
         let small = if head && han { 2 * WORD } else { 3 * WORD };
@@ -258,15 +258,21 @@ fn cuts(a: &ReadText, b: &ReadText, common: usize) -> Option<Difference> {
 }
 
 /// Returns a place as it is judged; `None` if it stands in the head of a repost, where everybody adds a remark.
-fn place<'a>(a: &'a [Token], b: &'a [Token], hunk: &Hunk, heads: [Option<usize>; 2]) -> Option<Place<'a>> {
+fn place<'a>(
+    a: &'a [TextUnit],
+    b: &'a [TextUnit],
+    hunk: &Hunk,
+    heads: [Option<usize>; 2],
+) -> Option<Place<'a>> {
     let head = hunk.a.start == 0 && hunk.b.start == 0;
     let in_head = |end: usize, head: Option<usize>| head.is_some_and(|head| end <= head);
     if in_head(hunk.a.end, heads[0]) || in_head(hunk.b.end, heads[1]) || head && heads != [None; 2] {
         return None;
     }
     let tail = hunk.a.end == a.len() && hunk.b.end == b.len();
-    let wide =
-        |side: &'a [Token], at: &Range<usize>| &side[at.start.saturating_sub(2)..side.len().min(at.end + 2)];
+    let wide = |side: &'a [TextUnit], at: &Range<usize>| {
+        &side[at.start.saturating_sub(2)..side.len().min(at.end + 2)]
+    };
     let wide = [wide(a, &hunk.a), wide(b, &hunk.b)];
     let (a, b) = (&a[hunk.a.clone()], &b[hunk.b.clone()]);
     let mut lengths = [length(a), length(b)];
@@ -284,8 +290,8 @@ impl Place<'_> {
 
 /// Whether the two sides of a place have numbers, and other ones.
 fn other_numbers(place: &Place) -> bool {
-    let numbers = |side: &[Token]| {
-        side.iter().copied().filter(|token| token.kind() == TokenKind::Number).collect::<Vec<_>>()
+    let numbers = |side: &[TextUnit]| {
+        side.iter().copied().filter(|token| token.kind() == UnitKind::Number).collect::<Vec<_>>()
     };
     let (a, b) = (numbers(place.a), numbers(place.b));
     !a.is_empty() && !b.is_empty() && a != b && place.lengths[1] <= 2 * PHRASE
@@ -298,8 +304,8 @@ fn swapped(places: &[Place], common: usize) -> Option<Difference> {
     if common >= SHORT || !places.iter().any(|place| place.lengths[0] > 0 || inside(place)) {
         return None;
     }
-    let all = |side: fn(&Place) -> Vec<Token>| {
-        let mut tokens: Vec<Token> = places.iter().flat_map(side).collect();
+    let all = |side: fn(&Place) -> Vec<TextUnit>| {
+        let mut tokens: Vec<TextUnit> = places.iter().flat_map(side).collect();
         tokens.sort_unstable();
         tokens
     };
@@ -332,8 +338,8 @@ fn several_places(places: &[Place], common: usize, wordy: bool) -> Option<Differ
 }
 
 /// Returns the length of some units.
-fn length(tokens: &[Token]) -> usize {
-    tokens.iter().map(|token| if token.kind() == TokenKind::Letter { 1 } else { WORD }).sum()
+fn length(tokens: &[TextUnit]) -> usize {
+    tokens.iter().map(|token| if token.kind() == UnitKind::Letter { 1 } else { WORD }).sum()
 }
 
 impl fmt::Display for Difference {

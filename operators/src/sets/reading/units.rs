@@ -1,19 +1,19 @@
 //! Tokens: a cleaned text as a list of units that two texts are aligned by.
 
 use crate::hash;
-use crate::text::cleaned::{Stretch, is_code, stretches};
+use crate::text::cleaned::{TextStretch, is_code, stretches};
 use crate::text::letters::is_of_spaced_script;
 
 /// A unit of a text in 32 bits: its kind, and its character or the hash of its letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(pub(super) u32);
+pub struct TextUnit(pub(super) u32);
 
 /// Number of bits behind the kind of a token.
 const VALUE_BITS: u32 = 29;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TokenKind {
+pub(super) enum UnitKind {
     /// A word of a script with spaces.
     Word,
     /// A number.
@@ -26,37 +26,35 @@ pub(super) enum TokenKind {
     Sign,
 }
 
-impl Token {
-    pub(super) fn kind(self) -> TokenKind {
+impl TextUnit {
+    pub(super) fn kind(self) -> UnitKind {
         match self.0 >> VALUE_BITS {
-            0 => TokenKind::Word,
-            1 => TokenKind::Number,
-            2 => TokenKind::Han,
-            3 => TokenKind::Letter,
-            _ => TokenKind::Sign,
+            0 => UnitKind::Word,
+            1 => UnitKind::Number,
+            2 => UnitKind::Han,
+            3 => UnitKind::Letter,
+            _ => UnitKind::Sign,
         }
     }
 
-    fn new(kind: TokenKind, value: u32) -> Self {
-        Token((kind as u32) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
+    fn new(kind: UnitKind, value: u32) -> Self {
+        TextUnit((kind as u32) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
     }
 
     /// Returns the character of a token that is one.
     pub(super) fn char(self) -> Option<char> {
-        let is_char = !matches!(self.kind(), TokenKind::Word | TokenKind::Number);
+        let is_char = !matches!(self.kind(), UnitKind::Word | UnitKind::Number);
         is_char.then(|| char::from_u32(self.0 & ((1 << VALUE_BITS) - 1))).flatten()
     }
 
     fn of_char(c: char) -> Self {
         let kind = match c {
-            '\u{3400}'..='\u{9FFF}' | '\u{20000}'..='\u{3FFFF}' => TokenKind::Han,
-            '\u{2070}'..='\u{209C}' | '²' | '³' | '¹' | '¼'..='¾' | '⅐'..='⅟' => TokenKind::Sign,
-            _ if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) => {
-                TokenKind::Letter
-            }
-            _ => TokenKind::Sign,
+            '\u{3400}'..='\u{9FFF}' | '\u{20000}'..='\u{3FFFF}' => UnitKind::Han,
+            '\u{2070}'..='\u{209C}' | '²' | '³' | '¹' | '¼'..='¾' | '⅐'..='⅟' => UnitKind::Sign,
+            _ if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) => UnitKind::Letter,
+            _ => UnitKind::Sign,
         };
-        Token::new(kind, c as u32)
+        TextUnit::new(kind, c as u32)
     }
 
     /// Returns the token of a word of a script with spaces, by its shape: what scanners take for each other is one letter,
@@ -82,12 +80,12 @@ impl Token {
         // A longer word is told apart by its whole.
         let hash =
             if at < bytes.len() { hash::word(bytes, 0, bytes.len()) } else { hash::word(&shape, 0, length) };
-        Token::new(TokenKind::Word, hash as u32)
+        TextUnit::new(UnitKind::Word, hash as u32)
     }
 
     fn of_number(digits: &str) -> Self {
         let digits = digits.trim_start_matches('0');
-        Token::new(TokenKind::Number, hash::word(digits.as_bytes(), 0, digits.len()) as u32)
+        TextUnit::new(UnitKind::Number, hash::word(digits.as_bytes(), 0, digits.len()) as u32)
     }
 }
 
@@ -119,7 +117,7 @@ const NUMBER_WORDS: [&str; 20] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadText {
     /// Units of what the author wrote.
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<TextUnit>,
     /// Hashes of the stretches that were cut, sorted. The lowest bits are a [`CutSort`].
     pub(super) cuts: Vec<u64>,
     /// Number of units before the post that is repeated, if the text is a repost.
@@ -188,13 +186,13 @@ impl ReadText {
         self.code = is_code(cleaned);
         for stretch in stretches(cleaned) {
             match stretch {
-                Stretch::Own(own) => self.add(own),
-                Stretch::Repost(name) => {
+                TextStretch::Own(own) => self.add(own),
+                TextStretch::Repost(name) => {
                     self.head = Some(self.tokens.len());
                     self.cut(name, CutSort::Colour);
                 }
-                Stretch::Topic(cut) => self.cut(cut, CutSort::Colour),
-                Stretch::Cut(cut) => self.cut(cut, CutSort::of_text(cut)),
+                TextStretch::Topic(cut) => self.cut(cut, CutSort::Colour),
+                TextStretch::Cut(cut) => self.cut(cut, CutSort::of_text(cut)),
             }
         }
         self.cuts.sort_unstable();
@@ -210,7 +208,7 @@ impl ReadText {
             if !is_of_spaced_script(first) {
                 let light = self.code && matches!(first, ',' | '.' | ';' | '$' | '"' | '\'' | '`');
                 if first != ' ' && !light {
-                    self.tokens.push(Token::of_char(first));
+                    self.tokens.push(TextUnit::of_char(first));
                 }
                 rest = &rest[first.len_utf8()..];
                 continue;
@@ -234,7 +232,7 @@ impl ReadText {
             && digits().count() == 1
             && digits().all(|digit| matches!(digit, b'0' | b'1'));
         if slip {
-            return self.tokens.push(Token::of_word(run));
+            return self.tokens.push(TextUnit::of_word(run));
         }
         let mut rest = run;
         while let Some(first) = rest.chars().next() {
@@ -245,9 +243,9 @@ impl ReadText {
             let may_count = !self.code && matches!(first, 'o' | 't' | 'f' | 's' | 'e' | 'n');
             let value = if may_count { NUMBER_WORDS.iter().position(|&word| word == part) } else { None };
             self.tokens.push(match value {
-                Some(value) => Token::of_number(&(value + 1).to_string()),
-                None if digit => Token::of_number(part),
-                None => Token::of_word(part),
+                Some(value) => TextUnit::of_number(&(value + 1).to_string()),
+                None if digit => TextUnit::of_number(part),
+                None => TextUnit::of_word(part),
             });
         }
     }
@@ -272,8 +270,9 @@ impl ReadText {
         let tokens = (lengths[0] >> 32) as usize;
         let (packed_tokens, cuts) = rest.split_at(tokens.div_ceil(2));
         self.tokens.clear();
-        self.tokens
-            .extend(packed_tokens.iter().flat_map(|&two| [Token(two as u32), Token((two >> 32) as u32)]));
+        self.tokens.extend(
+            packed_tokens.iter().flat_map(|&two| [TextUnit(two as u32), TextUnit((two >> 32) as u32)]),
+        );
         self.tokens.truncate(tokens);
         self.cuts.clear();
         self.cuts.extend(cuts);
@@ -296,7 +295,7 @@ impl ReadText {
         let mut numbers: Vec<u64> = self
             .tokens
             .iter()
-            .filter(|token| token.kind() == TokenKind::Number)
+            .filter(|token| token.kind() == UnitKind::Number)
             .map(|token| token.0.into())
             .collect();
         numbers.sort_unstable();
@@ -329,7 +328,7 @@ mod tests {
 
     #[test]
     fn units_are_words_numbers_and_characters() {
-        use TokenKind::{Han, Letter, Number, Sign, Word};
+        use UnitKind::{Han, Letter, Number, Sign, Word};
         let kinds = |text: &str| read(text).tokens.iter().map(|token| token.kind()).collect::<Vec<_>>();
         assert_eq!(kinds("他有5mg药"), [Han, Han, Number, Word, Han]);
         assert_eq!(kinds("ビル x²"), [Letter, Letter, Word, Sign]);

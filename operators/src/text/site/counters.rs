@@ -310,7 +310,7 @@ fn ends_with_word(text: &str, word: &str) -> bool {
         }
     }
     let before = rest.next().map(|(_, c)| c);
-    let spaced = word.chars().all(|c| ('a'..='z').contains(&c) || ('\u{400}'..'\u{530}').contains(&c));
+    let spaced = word.chars().all(|c| c.is_ascii_lowercase() || ('\u{400}'..'\u{530}').contains(&c));
     !spaced || !before.is_some_and(char::is_alphabetic)
 }
 

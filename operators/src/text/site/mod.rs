@@ -1,8 +1,11 @@
 //! Recognises what a site, and not the author, has put into a text: tags of HTML, links, topics, names, emoticons, cards
 //! counters, and the heads of reposts. Nothing is recognised by its place alone. Source: docs/design/0037.
 
-use super::counters::counter;
-use super::weibo_words::{BUTTONS, LINKS, VIDEOS, is_element, is_emoticon};
+mod counters;
+mod words;
+
+use self::counters::counter;
+use self::words::{BUTTONS, LINKS, VIDEOS, is_element, is_emoticon};
 
 /// A stretch of a text that no author wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
