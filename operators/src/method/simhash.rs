@@ -323,8 +323,8 @@ mod tests {
     #[test]
     fn of_two_words_the_rarer_one_decides() {
         let mut method = method::<u64>("weights=tfidf", &["的", "的", "的", "的飞", "的碟"]);
-        assert_eq!(method.fingerprint("的飞"), feature("飞"));
-        assert_eq!(method.fingerprint(&format!("飞{}", "的".repeat(20))), feature("的"));
+        assert_eq!(method.fingerprint("的飞"), feature::<u64>("飞"));
+        assert_eq!(method.fingerprint(&format!("飞{}", "的".repeat(20))), feature::<u64>("的"));
     }
 
     /// Twelve words, as many as in the example of papers/2, each the rarer the later it comes.

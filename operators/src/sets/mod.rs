@@ -13,7 +13,7 @@ pub mod small_sketch;
 
 use std::sync::Arc;
 
-use self::reading::{Difference, NumbersOfPair, PairReader, ReadText};
+use self::reading::{NumbersOfPair, PairReader, ReadText, TellingDifference};
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
 use crate::text::features::Features;
 use crate::text::topics::TOPIC_FEATURES;
@@ -209,7 +209,7 @@ impl Rule {
     }
 
     /// Returns why two texts of this similarity are no match although they share enough features.
-    pub fn apart(&self, a: PackedSets, b: PackedSets, similarity: Similarity) -> Option<Difference> {
+    pub fn apart(&self, a: PackedSets, b: PackedSets, similarity: Similarity) -> Option<TellingDifference> {
         let reader = self.reader.as_ref()?;
         reader.difference(&a.read(), &b.read(), NumbersOfPair::new(a.numbers(), b.numbers()), similarity)
     }

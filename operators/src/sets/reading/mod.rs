@@ -15,4 +15,4 @@ mod words;
 
 pub use numbers::NumbersOfPair;
 pub use units::ReadText;
-pub use verdict::{Difference, PairReader};
+pub use verdict::{PairReader, TellingDifference};

@@ -17,7 +17,7 @@ pub struct PairReader {
 
 /// What tells two texts apart that share most of their features.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
+pub enum TellingDifference {
     /// They are of one template, by their numbers.
     Template,
     /// One denies what the other says.
@@ -106,8 +106,8 @@ impl PairReader {
         b: &ReadText,
         numbers: NumbersOfPair,
         similarity: Similarity,
-    ) -> Option<Difference> {
-        let template = numbers.of_template().then_some(Difference::Template);
+    ) -> Option<TellingDifference> {
+        let template = numbers.of_template().then_some(TellingDifference::Template);
         let Some(words) = &self.words else { return template };
         let code = a.code || b.code;
         let (ta, tb) = (&a.tokens[..], &b.tokens[..]);
@@ -119,7 +119,7 @@ impl PairReader {
             units * u64::from(Similarity::ONE.as_millionths() - similarity.as_millionths()) / 1_000_000;
         let Some(hunks) = align(ta, tb, differing as usize) else {
             let least = if code { ALIKE } else { UNREAD_ALIKE };
-            return template.or((similarity < least).then_some(Difference::Runs(similarity)));
+            return template.or((similarity < least).then_some(TellingDifference::Runs(similarity)));
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
         let wordy = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Word).count() > ta.len();
@@ -179,30 +179,30 @@ impl Runs {
     }
 
     /// Returns that two pieces of code, or two long texts of words, have too little in common.
-    fn of_words(&self, common: usize, code: bool) -> Option<Difference> {
+    fn of_words(&self, common: usize, code: bool) -> Option<TellingDifference> {
         let [smaller, larger] = self.sizes;
         let alike = self.alike >= if common < PAGE && !code { SHORT_ALIKE } else { ALIKE };
         let framed =
             self.framed >= FRAMED_ALIKE[0] && self.alike >= FRAMED_ALIKE[1] && common >= PAGE * 4 / 5;
         let longer_version = common >= PAGE && 5 * larger >= 6 * smaller && self.contained >= CONTAINED;
         let same = alike || !code && (framed || longer_version);
-        (!same).then_some(Difference::Runs(self.alike))
+        (!same).then_some(TellingDifference::Runs(self.alike))
     }
 
     /// Returns that two Chinese texts have too little in common: of two articles one is no edition of the other, or of two
     /// shorter texts neither is a part of the other.
-    fn of_characters(&self, common: usize) -> Option<Difference> {
+    fn of_characters(&self, common: usize) -> Option<TellingDifference> {
         let same = match common {
             ARTICLE.. => self.alike >= ARTICLE_ALIKE || self.contained >= ARTICLE_CONTAINED,
             SHORT.. => self.contained >= POST_CONTAINED,
             _ => true,
         };
-        (!same).then_some(Difference::Runs(self.alike))
+        (!same).then_some(TellingDifference::Runs(self.alike))
     }
 }
 
 /// Returns what decides at one place alone.
-fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> Option<Difference> {
+fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> Option<TellingDifference> {
     for place in places {
         let &Place { a, b, lengths: [shorter, longer], head, tail, .. } = place;
         if words.are_particles(a) && words.are_particles(b) || words.is_slip(a, b) {
@@ -213,23 +213,23 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
         let denies =
             words.denials(wide_a) != words.denials(wide_b) || words.is_denial(a) != words.is_denial(b);
         if longer <= PHRASE && denies && common < LONG && !remark {
-            return Some(Difference::Denial);
+            return Some(TellingDifference::Denial);
         }
         if longer <= PHRASE && common < LONG && words.are_opposite(a, b) {
-            return Some(Difference::Opposite);
+            return Some(TellingDifference::Opposite);
         }
         if common < 60 * WORD && (a.is_empty() && words.ask(b) || b.is_empty() && words.ask(a)) {
-            return Some(Difference::Question);
+            return Some(TellingDifference::Question);
         }
         if other_numbers(place) {
             if common < 60 * WORD {
-                return Some(Difference::Number);
+                return Some(TellingDifference::Number);
             }
             continue;
         }
         let all = |kind: UnitKind| a.iter().chain(b).all(|token| token.kind() == kind);
         if common < 60 * WORD && all(UnitKind::Sign) {
-            return Some(Difference::Sign);
+            return Some(TellingDifference::Sign);
         }
         if common >= SHORT {
             continue;
@@ -237,24 +237,24 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
         let inside = !head && !tail;
         // One or two letters more make another word, a particle at the end does not.
         if all(UnitKind::Letter) && longer <= 2 * WORD && (shorter > 0 || longer <= 2 && inside) {
-            return Some(Difference::Word);
+            return Some(TellingDifference::Word);
         }
         let small = if head && han { 2 * WORD } else { 3 * WORD };
         if place.is_replaced() && (inside || longer <= small) {
-            return Some(Difference::Word);
+            return Some(TellingDifference::Word);
         }
     }
     None
 }
 
 /// Returns what differs in the stretches that were cut, if it decides.
-fn cuts(a: &ReadText, b: &ReadText, common: usize) -> Option<Difference> {
+fn cuts(a: &ReadText, b: &ReadText, common: usize) -> Option<TellingDifference> {
     let only = |of: &ReadText, other: &ReadText, sort: CutSort| {
         of.cuts.iter().any(|&cut| CutSort::of(cut) == sort && other.cuts.binary_search(&cut).is_err())
     };
     let sorts = [CutSort::Pointer, CutSort::Answer];
     let decides = common < SHORT && sorts.into_iter().any(|sort| only(a, b, sort) && only(b, a, sort));
-    decides.then_some(Difference::Cut)
+    decides.then_some(TellingDifference::Cut)
 }
 
 /// Returns a place as it is judged; `None` if it stands in the head of a repost, where everybody adds a remark.
@@ -299,7 +299,7 @@ fn other_numbers(place: &Place) -> bool {
 
 /// Whether the units of a short text stand in another order: red beats blue, blue beats red. A phrase that moves from the
 /// beginning to the end says the same there.
-fn swapped(places: &[Place], common: usize) -> Option<Difference> {
+fn swapped(places: &[Place], common: usize) -> Option<TellingDifference> {
     let inside = |place: &Place| !place.head && !place.tail;
     if common >= SHORT || !places.iter().any(|place| place.lengths[0] > 0 || inside(place)) {
         return None;
@@ -309,17 +309,17 @@ fn swapped(places: &[Place], common: usize) -> Option<Difference> {
         tokens.sort_unstable();
         tokens
     };
-    (all(|place| place.a.to_vec()) == all(|place| place.b.to_vec())).then_some(Difference::Order)
+    (all(|place| place.a.to_vec()) == all(|place| place.b.to_vec())).then_some(TellingDifference::Order)
 }
 
 /// Returns what the places decide together, in a text that is not short.
-fn several_places(places: &[Place], common: usize, wordy: bool) -> Option<Difference> {
+fn several_places(places: &[Place], common: usize, wordy: bool) -> Option<TellingDifference> {
     if common < SHORT {
         return None;
     }
     let numbers = places.iter().filter(|place| other_numbers(place)).count();
     if numbers > 0 && common < 250 * WORD {
-        return Some(Difference::Number);
+        return Some(TellingDifference::Number);
     }
     let replaced = places.iter().filter(|place| place.is_replaced());
     if wordy
@@ -327,14 +327,14 @@ fn several_places(places: &[Place], common: usize, wordy: bool) -> Option<Differ
             .clone()
             .any(|place| place.tail && 7 * place.lengths[0] > common && place.lengths[0] >= 8 * WORD)
     {
-        return Some(Difference::Stretches);
+        return Some(TellingDifference::Stretches);
     }
     let inside: Vec<usize> =
         replaced.filter(|place| !place.head && !place.tail).map(|place| place.lengths[0]).collect();
     let share: usize = inside.iter().sum();
     let names = inside.len() >= 3 && 100 * share > 3 * common;
     let block = common >= 100 * WORD && 8 * share > common;
-    (names || block).then_some(Difference::Stretches)
+    (names || block).then_some(TellingDifference::Stretches)
 }
 
 /// Returns the length of some units.
@@ -342,20 +342,20 @@ fn length(tokens: &[TextUnit]) -> usize {
     tokens.iter().map(|token| if token.kind() == UnitKind::Letter { 1 } else { WORD }).sum()
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for TellingDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Difference::Template => "they are of one template, with other numbers",
-            Difference::Denial => "one of them denies what the other says",
-            Difference::Opposite => "one of them says the opposite of the other",
-            Difference::Question => "one of them asks what the other says",
-            Difference::Number => "they have other numbers at the same place",
-            Difference::Sign => "they have other signs at the same place",
-            Difference::Word => "they have another word at the same place",
-            Difference::Order => "the same words stand in another order",
-            Difference::Stretches => "each has stretches of its own at the same places",
-            Difference::Cut => "they point to other pages, or answer otherwise",
-            Difference::Runs(alike) => {
+            TellingDifference::Template => "they are of one template, with other numbers",
+            TellingDifference::Denial => "one of them denies what the other says",
+            TellingDifference::Opposite => "one of them says the opposite of the other",
+            TellingDifference::Question => "one of them asks what the other says",
+            TellingDifference::Number => "they have other numbers at the same place",
+            TellingDifference::Sign => "they have other signs at the same place",
+            TellingDifference::Word => "they have another word at the same place",
+            TellingDifference::Order => "the same words stand in another order",
+            TellingDifference::Stretches => "each has stretches of its own at the same places",
+            TellingDifference::Cut => "they point to other pages, or answer otherwise",
+            TellingDifference::Runs(alike) => {
                 return write!(f, "of their stretches of three units only {alike} are in both");
             }
         })

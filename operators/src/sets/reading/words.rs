@@ -1,11 +1,11 @@
-//! WordTables that turn a statement round, and slips that leave it as it is.
+//! Words that turn a statement round, and slips that leave it as it is.
 
 use std::collections::HashSet;
 
 use super::units::{TextUnit, UnitKind};
 use crate::text::simplified::sound_alike;
 
-/// WordTables that deny. Those of one character or of a script with spaces are units; the others are looked for in what differs.
+/// Words that deny. Those of one character or of a script with spaces are units; the others are looked for in what differs.
 const DENIALS: &str = "不 没 未 无 非 别 勿 莫 not no never none neither nor cannot without don doesn didn isn aren wasn weren won wouldn \
 shouldn couldn нет не ни без нельзя nicht kein keine keinen nie pas jamais sans ne nunca sin tampoco não nem không chưa chẳng đừng \
 inte ikke aldrig değil geen niet";
@@ -13,10 +13,41 @@ const DENIALS_OF_LETTERS: &[&str] =
     &["ไม่", "มิได้", "ない", "ませ", "なか", "なく", "ず", "않", "안", "못", "없", "아니"];
 /// Denials of scripts whose words are told apart by white space, which is not compared: they are all that differs.
 const WHOLE_DENIALS: &[&str] = &["لا", "لم", "لن", "ليس", "ليست", "غير", "ما", "नहीं", "न", "मत", "לא", "אין"];
-/// WordTables whose meaning is a denial.
+/// Words that have a character of denial and deny nothing.
+const HARMLESS: &[&str] = &[
+    "特别",
+    "分别",
+    "区别",
+    "级别",
+    "性别",
+    "个别",
+    "差别",
+    "告别",
+    "别人",
+    "别的",
+    "别墅",
+    "非常",
+    "非洲",
+    "未来",
+    "无论",
+    "无锡",
+    "无线",
+    "不过",
+    "不断",
+    "不仅",
+    "不但",
+    "不少",
+    "不管",
+    "不久",
+    "不禁",
+    "没收",
+    "莫名",
+    "莫斯科",
+];
+/// Words whose meaning is a denial.
 const REFUSALS: &[&str] = &["禁止", "拒绝", "停止", "取消", "不再", "严禁", "谢绝"];
 
-/// WordTables of which one means the opposite of the other, or another one of a row: days, seasons, directions.
+/// Words of which one means the opposite of the other, or another one of a row: days, seasons, directions.
 const OPPOSITES: &str = "同意 反对,支持 反对,赞成 反对,上涨 下跌,涨 跌,升 降,增 减,增加 减少,买 卖,买入 卖出,允许 禁止,左 右,上 下,开 关,胜 负,赢 输,\
 男 女,生 死,成功 失败,提前 推迟,提前 延后,早 晚,进 出,收入 支出,签收 退回,原告 被告,东 西,南 北,高 低,好 坏,好 差,快 慢,大 小,多 少,前 后,新 旧,真 假,\
 有 无,有 没,冷 热,来 去,借 还,贵 便宜,正 负,正 反,强 弱,轻 重,长 短,宽 窄,远 近,难 易,安全 危险,合法 非法,公开 秘密,接受 拒绝,通过 驳回,阴 阳,内 外,\
@@ -28,7 +59,7 @@ lower,more less,first last,north south,east west,hot cold,true false,yes no,on o
 monday wednesday,monday thursday,monday friday,tuesday wednesday,tuesday thursday,tuesday friday,wednesday thursday,wednesday friday,\
 thursday friday,saturday sunday,morning evening,вырос упал,выросли упали,открыт закрыт,увеличился уменьшился,купил продал";
 
-/// WordTables that make a question of a statement, where they are all that differs.
+/// Words that make a question of a statement, where they are all that differs.
 const QUESTIONS: &[&str] =
     &["吗", "么", "吧", "か", "かな", "ไหม", "หรือไม่", "หรือเปล่า", "ли", "هل", "أ", "까", "나요", "니", "क्या"];
 
