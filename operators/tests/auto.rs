@@ -38,8 +38,8 @@ fn wrong(spec: &str, case: &Case) -> Vec<String> {
     let texts: BTreeMap<&str, &str> = case.docs.iter().map(|doc| (&*doc.id, &*doc.text)).collect();
     let numbers: BTreeMap<&str, usize> = texts.iter().map(|(&id, text)| (id, pairs.add(text))).collect();
     let mut joined = |[a, b]: &[String; 2]| {
-        let identical = cleaner.clean(texts[&**a]).to_owned() == cleaner.clean(texts[&**b]);
-        identical || pairs.classify(numbers[&**a], numbers[&**b]).matches
+        let first = cleaner.clean(texts[&**a]).to_owned();
+        first == cleaner.clean(texts[&**b]) || pairs.classify(numbers[&**a], numbers[&**b]).matches
     };
     let missed = case.same.iter().filter(|pair| !joined(pair)).collect::<Vec<_>>();
     let taken = case.different.iter().filter(|pair| joined(pair)).collect::<Vec<_>>();
