@@ -75,7 +75,7 @@ impl Banding {
     }
 
     /// Returns the signature for a threshold. For a threshold at which nothing can be chosen it has as many bands as
-    /// there may be; [`Banding::check`] refuses such a threshold.
+    /// there may be; `Banding::check` refuses such a threshold.
     pub fn signature(&self, least: Similarity) -> MinHash {
         let least = least.as_f64();
         let (bands, rows) = match (self.bands, self.rows) {
