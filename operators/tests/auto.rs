@@ -53,6 +53,21 @@ fn pairs_that_users_reported_are_judged_as_a_reader_would() {
     assert_eq!(found, WRONG.iter().map(|(pair, _)| *pair).collect::<Vec<_>>());
 }
 
+/// The order in which two texts come says nothing about them.
+#[test]
+fn a_pair_is_judged_alike_in_either_order() {
+    let method = "auto".parse::<Spec>().unwrap();
+    let method = method.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
+    for case in include_str!("reports.jsonl").lines().map(|line| serde_json::from_str::<Case>(line).unwrap())
+    {
+        let mut pairs = PairClassifier::new(method.clone());
+        let numbers: Vec<usize> = case.docs.iter().map(|doc| pairs.add(&doc.text)).collect();
+        for (&a, &b) in numbers.iter().flat_map(|a| numbers.iter().map(move |b| (a, b))) {
+            assert_eq!(pairs.classify(a, b), pairs.classify(b, a), "{} {a} {b}", case.case);
+        }
+    }
+}
+
 /// Without reading, texts of one template and denials are the same by their features: the suite tells the two rules apart.
 #[test]
 fn without_reading_many_of_them_are_judged_wrongly() {

@@ -1,7 +1,8 @@
 //! Sets of features that texts are compared by, and the rule by which two texts match.
 //!
-//! A rule may also read two texts side by side (`reading`). Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches
-//! (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This room uses
+//! A rule may also read two texts side by side (`reading`). Here is also what searches need of sets: counts of features,
+//! MinHash signatures, and odd sketches (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This
+//! room uses
 //! `text`, `hash`, `record` and `spill`; `search`, `method`, `evaluate`, `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;

@@ -132,7 +132,7 @@ fn aside(out: &mut String, c: char) {
     set_apart(out, CUT, |out| out.push(c));
 }
 
-/// Appends what `inside` appends, between two marks. An empty stretch of the head of a repost stays, any other goes.
+/// Appends what `inside` appends, between two marks, or nothing if it appends nothing.
 fn set_apart(out: &mut String, mark: char, inside: impl FnOnce(&mut String)) {
     let start = out.len();
     out.push(mark);

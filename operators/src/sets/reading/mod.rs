@@ -3,9 +3,9 @@
 //! Sets of features tell how much two texts share, and not what they differ in: 我支持 and 我不支持 share nearly all. So a pair
 //! that is similar enough is read: its units are aligned, and what differs is judged by what it is and where it stands
 //! (`verdict.rs`). Units are words of scripts with spaces, numbers, signs, and single characters of all other scripts
-//! (`units.rs`); tables of words stand in `words.rs`, and numbers by which
-//! texts of one template are known in `numbers.rs`. This folder uses `text`, `hash` and the measure of `sets`. Why the
-//! rules are what they are, and what each is worth: docs/design/0013.
+//! (`units.rs`); tables of words stand in `words.rs`, and numbers by which texts of one template are known in `numbers.rs`.
+//! This folder uses `text`, `hash` and the measure of `sets`. docs/design/0013 says why the rules are what they are, and what
+//! each is worth.
 
 mod alignment;
 mod numbers;

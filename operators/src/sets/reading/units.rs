@@ -11,7 +11,7 @@ pub struct TextUnit(pub(super) u32);
 /// Number of bits behind the kind of a token.
 const VALUE_BITS: u32 = 29;
 
-/// What a token is.
+/// The kind of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnitKind {
     /// A word of a script with spaces.
@@ -126,7 +126,7 @@ pub struct ReadText {
     pub(super) code: bool,
 }
 
-/// What a stretch that was cut says about the text.
+/// How much a stretch that was cut says about the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CutSort {
     /// Nothing that decides.

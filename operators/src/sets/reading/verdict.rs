@@ -71,6 +71,7 @@ const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
 /// Similarity from which on texts match that differ in too much to be aligned.
 const UNREAD_ALIKE: Similarity = Similarity::millionths(750_000);
+
 /// A place where two texts differ, with what is known of it.
 struct Place<'a> {
     a: &'a [TextUnit],
@@ -109,6 +110,8 @@ impl PairReader {
     ) -> Option<TellingDifference> {
         let template = numbers.of_template().then_some(TellingDifference::Template);
         let Some(words) = &self.words else { return template };
+        // An alignment prefers one side where several are as short, so the two come in one order, whoever asks.
+        let (a, b) = if a.tokens <= b.tokens { (a, b) } else { (b, a) };
         let code = a.code || b.code;
         let (ta, tb) = (&a.tokens[..], &b.tokens[..]);
         if ta == tb {
@@ -204,7 +207,7 @@ impl Runs {
 /// Returns what decides at one place alone.
 fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> Option<TellingDifference> {
     for place in places {
-        let &Place { a, b, lengths: [shorter, longer], head, tail, .. } = place;
+        let &Place { a, b, lengths: [shorter, longer], head, .. } = place;
         if words.are_particles(a) && words.are_particles(b) || words.is_slip(a, b) {
             continue;
         }
@@ -234,7 +237,7 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
         if common >= SHORT {
             continue;
         }
-        let inside = !head && !tail;
+        let inside = place.is_inside();
         // One or two letters more make another word, a particle at the end does not.
         if all(UnitKind::Letter) && longer <= 2 * WORD && (shorter > 0 || longer <= 2 && inside) {
             return Some(TellingDifference::Word);
@@ -286,6 +289,11 @@ impl Place<'_> {
         let [shorter, longer] = self.lengths;
         shorter > 0 && longer <= 2 * shorter
     }
+
+    /// Whether both texts go on before it and behind it.
+    fn is_inside(&self) -> bool {
+        !self.head && !self.tail
+    }
 }
 
 /// Whether the two sides of a place have numbers, and other ones.
@@ -300,8 +308,7 @@ fn other_numbers(place: &Place) -> bool {
 /// Whether the units of a short text stand in another order: red beats blue, blue beats red. A phrase that moves from the
 /// beginning to the end says the same there.
 fn swapped(places: &[Place], common: usize) -> Option<TellingDifference> {
-    let inside = |place: &Place| !place.head && !place.tail;
-    if common >= SHORT || !places.iter().any(|place| place.lengths[0] > 0 || inside(place)) {
+    if common >= SHORT || !places.iter().any(|place| place.lengths[0] > 0 || place.is_inside()) {
         return None;
     }
     let all = |side: fn(&Place) -> Vec<TextUnit>| {
@@ -330,7 +337,7 @@ fn several_places(places: &[Place], common: usize, wordy: bool) -> Option<Tellin
         return Some(TellingDifference::Stretches);
     }
     let inside: Vec<usize> =
-        replaced.filter(|place| !place.head && !place.tail).map(|place| place.lengths[0]).collect();
+        replaced.filter(|place| place.is_inside()).map(|place| place.lengths[0]).collect();
     let share: usize = inside.iter().sum();
     let names = inside.len() >= 3 && 100 * share > 3 * common;
     let block = common >= 100 * WORD && 8 * share > common;
