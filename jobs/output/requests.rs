@@ -1,8 +1,9 @@
 //! Requests to a store that several files of this room make: small files as a whole, hashes, many at a time.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 
-use cluster::{BlobReader, Store};
+use cluster::{Blob, BlobReader, Store};
 
 /// Number of requests that are on their way at a time. In a test they come one after the other, so that each
 /// can fail.
@@ -18,16 +19,24 @@ pub(crate) fn put(store: &dyn Store, path: &str, contents: &[u8]) -> Result<(), 
     file.finish()
 }
 
-/// Returns the contents of a small file, or `None` if it does not exist.
+/// Returns the contents of a small file, or `None` if it does not exist, or is removed while it is read.
 pub(crate) fn read(store: &dyn Store, path: &str) -> Result<Option<Vec<u8>>, cluster::Error> {
-    let blob = match store.open(path) {
-        Err(cluster::Error::NotFound { .. }) => return Ok(None),
-        blob => blob?,
-    };
+    match store.open(path) {
+        Err(cluster::Error::NotFound { .. }) => Ok(None),
+        blob => contents(path, blob?),
+    }
+}
+
+/// Returns what `blob` holds. A bucket finds out at the first read that the file is gone since it was opened.
+fn contents(path: &str, blob: Arc<dyn Blob>) -> Result<Option<Vec<u8>>, cluster::Error> {
     let mut contents = Vec::new();
-    let all = BlobReader::new(blob, 0, u64::MAX).read_to_end(&mut contents);
-    all.map_err(|error| cluster::Error::io(path, "read", error))?;
-    Ok(Some(contents))
+    match BlobReader::new(blob, 0, u64::MAX).read_to_end(&mut contents) {
+        Ok(_) => Ok(Some(contents)),
+        Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(cluster::Error::NotFound { .. }) => Ok(None),
+            _ => Err(cluster::Error::io(path, "read", error)),
+        },
+    }
 }
 
 /// Returns the BLAKE3 hash of a file, in hexadecimal. Reads the file once.
@@ -45,4 +54,43 @@ pub(crate) fn hash(store: &dyn Store, path: &str) -> Result<String, cluster::Err
 /// Returns the BLAKE3 hash of `bytes`, in hexadecimal.
 pub(super) fn hash_of(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that was removed after it was opened, or that cannot be read for another reason.
+    struct Unreadable {
+        is_gone: bool,
+    }
+
+    impl Blob for Unreadable {
+        fn path(&self) -> &str {
+            "a"
+        }
+
+        fn bytes(&self) -> u64 {
+            7
+        }
+
+        fn read_at(&self, _: u64, _: &mut [u8]) -> Result<usize, cluster::Error> {
+            let path = "a".to_owned();
+            Err(if self.is_gone {
+                cluster::Error::NotFound { path }
+            } else {
+                cluster::Error::Denied { path }
+            })
+        }
+
+        fn read_ahead_bytes(&self) -> usize {
+            7
+        }
+    }
+
+    #[test]
+    fn a_file_that_goes_between_opening_and_reading_is_no_file() {
+        assert_eq!(contents("a", Arc::new(Unreadable { is_gone: true })).unwrap(), None);
+        assert!(contents("a", Arc::new(Unreadable { is_gone: false })).is_err());
+    }
 }
