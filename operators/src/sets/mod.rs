@@ -14,14 +14,13 @@ pub mod small_sketch;
 
 use std::sync::Arc;
 
-use self::reading::{NumbersOfPair, PairReader, ReadText, TellingDifference};
+use self::reading::{NumbersOfPair, PackedText, PairReader, ReadText, TellingDifference};
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
 use crate::text::features::Features;
-use crate::text::topics::TOPIC_FEATURES;
 
 /// Number of bytes of a text that are examined first, to find out whether it is short. If they do not decide
 /// it, twice as many are examined.
-const HEAD_BYTES: usize = 192;
+const HEAD_BYTES: usize = 256;
 
 /// Rule by which two texts match: by their features, where short texts may be compared by other features than
 /// long ones.
@@ -43,7 +42,7 @@ pub struct Rule {
 /// Comparison of two texts of which at least one is short: by these features.
 #[derive(Clone)]
 pub struct Short {
-    /// Features of short texts.
+    /// Features of short texts, of the same part of a text as those of long ones.
     pub features: Features,
     /// Measure by which they are compared.
     pub overlap: Overlap,
@@ -104,13 +103,16 @@ impl Rule {
         let Some(short) = &self.short else { return self.features.all(text, &mut sets.long) };
         let no_short_one_matches =
             |size: usize| short.least.least_shared_of_larger(short.overlap, size) >= short.below;
+        let part = self.features.part(text);
         let mut bytes = HEAD_BYTES;
         let far_too_long = loop {
-            let head = &text[..text.floor_char_boundary(bytes)];
-            short.features.set(head, &mut sets.short);
-            let whole = head.len() == text.len();
-            // Except for the feature at its end and those of topics, the text has all features of its head.
-            let cut = if whole { 0 } else { 1 + TOPIC_FEATURES };
+            let head = &part[..part.floor_char_boundary(bytes)];
+            let whole = head.len() == part.len();
+            short.features.all_of_part(head, if whole { text } else { "" }, &mut sets.short);
+            sets.short.sort_unstable();
+            sets.short.dedup();
+            // Except for the feature at its end, the text has all features of its head.
+            let cut = if whole { 0 } else { 1 };
             let far_too_long = no_short_one_matches(sets.short.len().saturating_sub(cut));
             if far_too_long || whole {
                 break far_too_long;
@@ -118,7 +120,7 @@ impl Rule {
             bytes *= 2;
         };
         if sets.short.len() >= short.below {
-            self.features.all(text, &mut sets.long);
+            self.features.all_of_part(&part, text, &mut sets.long);
         }
         if far_too_long {
             sets.short.clear();
@@ -200,7 +202,7 @@ impl Rule {
         if self.reader.is_none() {
             return similarity;
         }
-        let [of_one, units] = ReadText::cuts_of_one(a.parts()[2], b.parts()[2]);
+        let [of_one, units] = a.read().cuts_of_one(b.read());
         if of_one == 0 {
             return similarity;
         }
@@ -212,7 +214,7 @@ impl Rule {
     /// Returns why two texts of this similarity are no match although they share enough features.
     pub fn apart(&self, a: PackedSets, b: PackedSets, similarity: Similarity) -> Option<TellingDifference> {
         let reader = self.reader.as_ref()?;
-        reader.difference(&a.read(), &b.read(), NumbersOfPair::new(a.numbers(), b.numbers()), similarity)
+        reader.difference(a.read(), b.read(), NumbersOfPair::new(a.numbers(), b.numbers()), similarity)
     }
 }
 
@@ -279,10 +281,8 @@ impl<'a> PackedSets<'a> {
     }
 
     /// Returns the text as it is read.
-    fn read(self) -> ReadText {
-        let mut read = ReadText::default();
-        read.unpack(self.parts()[2]);
-        read
+    fn read(self) -> PackedText<'a> {
+        PackedText::new(self.parts()[2])
     }
 
     fn parts(self) -> [&'a [u64]; 4] {

@@ -104,10 +104,14 @@ impl Features {
 
     /// Calls `emit` with the hash of each feature in the order of the text. A repeated feature is emitted
     /// each time.
-    pub fn each(&self, text: &str, mut emit: impl FnMut(u64)) {
+    pub fn each(&self, text: &str, emit: impl FnMut(u64)) {
+        self.each_of_part(&self.part(text), text, emit);
+    }
+
+    /// Calls `emit` with the hash of each feature of a part of a text, as [`Features::part`] returns it, and of the topics of
+    /// `whole`.
+    fn each_of_part(&self, text: &str, whole: &str, mut emit: impl FnMut(u64)) {
         let none = Cell::new(true);
-        let whole = text;
-        let text = &*self.part(text);
         let mut of_text = |feature| {
             none.set(false);
             emit(feature);
@@ -147,8 +151,8 @@ impl Features {
         sample.features().for_each(emit);
     }
 
-    /// Returns the part of a text that features are taken from.
-    fn part<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    /// Returns the part of a text that features are taken from. Features of a body have the same one, whatever their width.
+    pub fn part<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self {
             Features::BodyChars(_) | Features::BodyUnits(_) => compared(text),
             _ => Cow::Borrowed(text),
@@ -187,8 +191,14 @@ impl Features {
 
     /// Replaces `all` by the hashes of the features of a text, in the order of the text and with repetitions.
     pub fn all(&self, text: &str, all: &mut Vec<u64>) {
+        self.all_of_part(&self.part(text), text, all);
+    }
+
+    /// Replaces `all` by the hashes of the features of a part of a text and of the topics of `whole`. So who takes several
+    /// kinds of features of a text makes its part once.
+    pub fn all_of_part(&self, part: &str, whole: &str, all: &mut Vec<u64>) {
         all.clear();
-        self.each(text, |feature| all.push(feature));
+        self.each_of_part(part, whole, |feature| all.push(feature));
     }
 
     /// Replaces `set` by the hashes of the features of a text, sorted, each once.

@@ -7,7 +7,7 @@ use super::cleaned::{CUT, END, REPOST, TOPIC, own};
 use super::entities::decoded;
 use super::letters::{Letters, two_units};
 use super::normal::{invisible, normalise, rules};
-use super::site::{CutKind, cut, next_place, without_button};
+use super::site::{Cut, CutKind, cut, may_begin, without_button};
 use super::source;
 
 /// Cleans texts. Clones share tables of 384 KiB.
@@ -92,37 +92,31 @@ fn enough_left(cleaned: &str, cut: Taken) -> bool {
 /// Appends what counts of a text in normal form to `out`, and what is cut between marks.
 fn take(letters: &Letters, text: &str, way: Cutting, out: &mut String) -> Taken {
     let mut taken = Taken::default();
-    let (mut from, mut at) = (0, 0);
     let end = if way == Cutting::Everything { without_button(text) } else { text.len() };
     let (text, button) = text.split_at(end);
-    let nothing = way == Cutting::Nothing;
-    while let Some(next) = if nothing { None } else { next_place(text, at) } {
-        at = next;
-        let found =
-            cut(text, at, taken.topics).filter(|cut| way == Cutting::Everything || cut.kind == CutKind::Tag);
-        let Some(found) = found else {
-            at += 1;
-            continue;
-        };
-        letters.take(&text[from..at], out, aside);
+    let plain = |text: &str, out: &mut String| letters.take(text, out, |out, c| out.push(c), |_, _| 0);
+    let stretch = |out: &mut String, at: usize| {
+        let wanted = |found: &Cut| way == Cutting::Everything || found.kind == CutKind::Tag;
+        let may_begin = way != Cutting::Nothing && may_begin(text, at);
+        let found = if may_begin { cut(text, at, taken.topics).filter(wanted) } else { None };
+        let Some(found) = found else { return 0 };
         let mark = match found.kind {
             CutKind::Topic => TOPIC,
             CutKind::Repost => REPOST,
             _ => CUT,
         };
-        set_apart(out, mark, |out| letters.take(&text[at..at + found.bytes], out, |out, c| out.push(c)));
+        set_apart(out, mark, |out| plain(&text[at..at + found.bytes], out));
         taken.any = true;
         taken.topics |= found.kind == CutKind::Topic;
         if !matches!(found.kind, CutKind::Tag | CutKind::Link | CutKind::Counter) {
             taken.bytes += found.bytes;
         }
-        at += found.bytes;
-        from = at;
-    }
-    letters.take(&text[from..], out, aside);
+        found.bytes
+    };
+    letters.take(text, out, aside, stretch);
     if !button.is_empty() {
         taken.any = true;
-        set_apart(out, CUT, |out| letters.take(button, out, |out, c| out.push(c)));
+        set_apart(out, CUT, |out| plain(button, out));
     }
     taken
 }

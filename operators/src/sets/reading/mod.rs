@@ -14,5 +14,5 @@ mod verdict;
 mod words;
 
 pub use numbers::NumbersOfPair;
-pub use units::ReadText;
+pub use units::{PackedText, ReadText};
 pub use verdict::{PairReader, TellingDifference};

@@ -5,7 +5,8 @@ use crate::text::cleaned::{TextStretch, is_code, stretches};
 use crate::text::letters::is_of_spaced_script;
 
 /// A unit of a text in 32 bits: its kind, and its character or the hash of its letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
 pub struct TextUnit(pub(super) u32);
 
 /// Number of bits behind the kind of a token.
@@ -47,6 +48,7 @@ impl TextUnit {
         is_char.then(|| char::from_u32(self.0 & ((1 << VALUE_BITS) - 1))).flatten()
     }
 
+    #[inline]
     fn of_char(c: char) -> Self {
         let kind = match c {
             '\u{3400}'..='\u{9FFF}' | '\u{20000}'..='\u{3FFFF}' => UnitKind::Han,
@@ -123,6 +125,16 @@ pub struct ReadText {
     /// Number of units before the post that is repeated, if the text is a repost.
     pub(super) head: Option<usize>,
     /// Whether the text is code.
+    pub(super) code: bool,
+}
+
+/// A text as it is read, within a list of features that has travelled. (Both processors that the program is built for have
+/// the lower half of a word first.)
+#[derive(Clone, Copy)]
+pub struct PackedText<'a> {
+    pub(super) tokens: &'a [TextUnit],
+    pub(super) cuts: &'a [u64],
+    pub(super) head: Option<usize>,
     pub(super) code: bool,
 }
 
@@ -203,20 +215,21 @@ impl ReadText {
     }
 
     fn add(&mut self, own: &str) {
-        let mut rest = own;
-        while let Some(first) = rest.chars().next() {
-            if !is_of_spaced_script(first) {
-                let light = self.code && matches!(first, ',' | '.' | ';' | '$' | '"' | '\'' | '`');
-                if first != ' ' && !light {
-                    self.tokens.push(TextUnit::of_char(first));
-                }
-                rest = &rest[first.len_utf8()..];
+        self.tokens.reserve(own.len() / 3);
+        let mut at = 0;
+        while let Some(first) = own[at..].chars().next() {
+            let rest = &own[at..];
+            if is_of_spaced_script(first) {
+                let end = rest.find(|c| !is_of_spaced_script(c)).unwrap_or(rest.len());
+                self.add_run(&rest[..end]);
+                at += end;
                 continue;
             }
-            let end = rest.find(|c| !is_of_spaced_script(c)).unwrap_or(rest.len());
-            let (run, behind) = rest.split_at(end);
-            rest = behind;
-            self.add_run(run);
+            let light = self.code && matches!(first, ',' | '.' | ';' | '$' | '"' | '\'' | '`');
+            if first != ' ' && !light {
+                self.tokens.push(TextUnit::of_char(first));
+            }
+            at += first.len_utf8();
         }
     }
 
@@ -256,38 +269,11 @@ impl ReadText {
         let head = self.head.map_or(0, |head| head as u64 + 1);
         packed.push((self.tokens.len() as u64) << 32);
         packed.push(head << 1 | u64::from(self.code));
-        packed.extend(self.tokens.chunks(2).map(|two| {
-            let [low, high] =
-                [two.first(), two.get(1)].map(|token| token.map_or(0, |token| u64::from(token.0)));
-            high << 32 | low
-        }));
+        let start = packed.len();
+        packed.resize(start + self.tokens.len().div_ceil(2), 0);
+        let units: &mut [TextUnit] = bytemuck::cast_slice_mut(&mut packed[start..]);
+        units[..self.tokens.len()].copy_from_slice(&self.tokens);
         packed.extend(&self.cuts);
-    }
-
-    /// Reads a text that [`ReadText::pack`] has written.
-    pub fn unpack(&mut self, packed: &[u64]) {
-        let (lengths, rest) = packed.split_at(2);
-        let tokens = (lengths[0] >> 32) as usize;
-        let (packed_tokens, cuts) = rest.split_at(tokens.div_ceil(2));
-        self.tokens.clear();
-        self.tokens.extend(
-            packed_tokens.iter().flat_map(|&two| [TextUnit(two as u32), TextUnit((two >> 32) as u32)]),
-        );
-        self.tokens.truncate(tokens);
-        self.cuts.clear();
-        self.cuts.extend(cuts);
-        self.code = lengths[1] & 1 == 1;
-        self.head = (lengths[1] >> 1).checked_sub(1).map(|head| head as usize);
-    }
-
-    /// Returns how many of the stretches that were cut only one of two packed texts has, and how many units the shorter one
-    /// has.
-    pub fn cuts_of_one(a: &[u64], b: &[u64]) -> [usize; 2] {
-        let [tokens_a, tokens_b] = [a, b].map(|packed| (packed[0] >> 32) as usize);
-        let cuts = |packed: &'_ [u64], tokens: usize| 2 + tokens.div_ceil(2)..packed.len();
-        let (cuts_a, cuts_b) = (&a[cuts(a, tokens_a)], &b[cuts(b, tokens_b)]);
-        let only = |a: &[u64], b: &[u64]| a.iter().filter(|cut| b.binary_search(cut).is_err()).count();
-        [only(cuts_a, cuts_b) + only(cuts_b, cuts_a), tokens_a.min(tokens_b)]
     }
 
     /// Returns the numbers of the text, sorted, each as often as it stands there.
@@ -300,6 +286,28 @@ impl ReadText {
             .collect();
         numbers.sort_unstable();
         numbers
+    }
+}
+
+impl<'a> PackedText<'a> {
+    /// Reads a text that [`ReadText::pack`] has written.
+    pub fn new(packed: &'a [u64]) -> Self {
+        let (lengths, rest) = packed.split_at(2);
+        let tokens = (lengths[0] >> 32) as usize;
+        let (packed_tokens, cuts) = rest.split_at(tokens.div_ceil(2));
+        PackedText {
+            tokens: &bytemuck::cast_slice(packed_tokens)[..tokens],
+            cuts,
+            head: (lengths[1] >> 1).checked_sub(1).map(|head| head as usize),
+            code: lengths[1] & 1 == 1,
+        }
+    }
+
+    /// Returns how many of the stretches that were cut only one of two texts has, and how many units the shorter one has.
+    pub fn cuts_of_one(self, other: Self) -> [usize; 2] {
+        let only = |a: &[u64], b: &[u64]| a.iter().filter(|cut| b.binary_search(cut).is_err()).count();
+        let of_one = only(self.cuts, other.cuts) + only(other.cuts, self.cuts);
+        [of_one, self.tokens.len().min(other.tokens.len())]
     }
 }
 
@@ -319,10 +327,10 @@ mod tests {
         for text in ["", "今天5mg 好//@小明: 看 http://t.cn/a [泪]", "fn f(a: u8) { a + 1; }", "one word"]
         {
             let text = read(text);
-            let (mut packed, mut again) = (vec![], ReadText::default());
+            let mut packed = vec![];
             text.pack(&mut packed);
-            again.unpack(&packed);
-            assert_eq!(again, text);
+            let PackedText { tokens, cuts, head, code } = PackedText::new(&packed);
+            assert_eq!(ReadText { tokens: tokens.to_vec(), cuts: cuts.to_vec(), head, code }, text);
         }
     }
 

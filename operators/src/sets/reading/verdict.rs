@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::alignment::{Hunk, align};
 use super::numbers::NumbersOfPair;
-use super::units::{CutSort, ReadText, TextUnit, UnitKind};
+use super::units::{CutSort, PackedText, TextUnit, UnitKind};
 use super::words::WordTables;
 use crate::Similarity;
 
@@ -103,8 +103,8 @@ impl PairReader {
     /// longest texts.
     pub fn difference(
         &self,
-        a: &ReadText,
-        b: &ReadText,
+        a: PackedText,
+        b: PackedText,
         numbers: NumbersOfPair,
         similarity: Similarity,
     ) -> Option<TellingDifference> {
@@ -113,9 +113,13 @@ impl PairReader {
         // An alignment prefers one side where several are as short, so the two come in one order, whoever asks.
         let (a, b) = if a.tokens <= b.tokens { (a, b) } else { (b, a) };
         let code = a.code || b.code;
-        let (ta, tb) = (&a.tokens[..], &b.tokens[..]);
+        let (ta, tb) = (a.tokens, b.tokens);
         if ta == tb {
             return cuts(a, b, length(ta));
+        }
+        let wordy = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Word).count() > ta.len();
+        if template.is_some() && !code && !wordy {
+            return template;
         }
         let units = (ta.len() + tb.len()) as u64;
         let differing =
@@ -125,7 +129,6 @@ impl PairReader {
             return template.or((similarity < least).then_some(TellingDifference::Runs(similarity)));
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
-        let wordy = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Word).count() > ta.len();
         if code || wordy && common >= MANY_WORDS {
             return Runs::new(ta, tb, &hunks).of_words(common, code);
         }
@@ -213,12 +216,13 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
         }
         let remark = head && longer > 3 * WORD && han;
         let [wide_a, wide_b] = place.wide;
+        let phrase = longer <= PHRASE && common < LONG;
         let denies =
-            words.denials(wide_a) != words.denials(wide_b) || words.is_denial(a) != words.is_denial(b);
-        if longer <= PHRASE && denies && common < LONG && !remark {
+            || words.denials(wide_a) != words.denials(wide_b) || words.is_denial(a) != words.is_denial(b);
+        if phrase && !remark && denies() {
             return Some(TellingDifference::Denial);
         }
-        if longer <= PHRASE && common < LONG && words.are_opposite(a, b) {
+        if phrase && words.are_opposite(a, b) {
             return Some(TellingDifference::Opposite);
         }
         if common < 60 * WORD && (a.is_empty() && words.ask(b) || b.is_empty() && words.ask(a)) {
@@ -251,8 +255,8 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
 }
 
 /// Returns what differs in the stretches that were cut, if it decides.
-fn cuts(a: &ReadText, b: &ReadText, common: usize) -> Option<TellingDifference> {
-    let only = |of: &ReadText, other: &ReadText, sort: CutSort| {
+fn cuts(a: PackedText, b: PackedText, common: usize) -> Option<TellingDifference> {
+    let only = |of: PackedText, other: PackedText, sort: CutSort| {
         of.cuts.iter().any(|&cut| CutSort::of(cut) == sort && other.cuts.binary_search(&cut).is_err())
     };
     let sorts = [CutSort::Pointer, CutSort::Answer];

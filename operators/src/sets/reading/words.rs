@@ -73,7 +73,8 @@ const ALIKE: &str = "己已巳 大太犬 未末 土士 人入 日曰 早旱 字�
 
 /// The tables of words, as tokens.
 pub(super) struct WordTables {
-    denials: HashSet<TextUnit>,
+    /// Sorted.
+    denials: Vec<TextUnit>,
     /// Opposites, each pair in both orders.
     opposites: HashSet<(Vec<TextUnit>, Vec<TextUnit>)>,
     questions: HashSet<Vec<TextUnit>>,
@@ -88,8 +89,10 @@ impl WordTables {
         let shapes = ALIKE.split_whitespace();
         let alike =
             shapes.flat_map(|group| group.chars().flat_map(move |a| group.chars().map(move |b| (a, b))));
+        let mut denials: Vec<TextUnit> = DENIALS.split_whitespace().flat_map(tokens).collect();
+        denials.sort_unstable();
         WordTables {
-            denials: DENIALS.split_whitespace().flat_map(tokens).collect(),
+            denials,
             opposites: both.collect(),
             whole_denials: WHOLE_DENIALS.iter().map(|word| tokens(word)).collect(),
             questions: QUESTIONS.iter().map(|word| tokens(word)).collect(),
@@ -99,13 +102,15 @@ impl WordTables {
 
     /// Returns how often some units deny.
     pub fn denials(&self, units: &[TextUnit]) -> usize {
-        let words = units.iter().filter(|unit| self.denials.contains(unit)).count();
+        let words = units.iter().filter(|unit| self.denials.binary_search(unit).is_ok()).count();
         let letters: String = units.iter().filter_map(|unit| unit.char()).collect();
-        let of = |table: &[&str]| table.iter().map(|word| letters.matches(word).count()).sum::<usize>();
+        let of = |table: &[&str]| {
+            let places = letters.char_indices().map(|(at, _)| &letters[at..]);
+            places.map(|rest| table.iter().filter(|word| rest.starts_with(**word)).count()).sum::<usize>()
+        };
+        let harmless = if words > 0 { of(HARMLESS) } else { 0 };
         let in_letters = units.iter().any(|unit| unit.kind() == UnitKind::Letter);
-        words.saturating_sub(of(HARMLESS))
-            + of(REFUSALS)
-            + if in_letters { of(DENIALS_OF_LETTERS) } else { 0 }
+        words.saturating_sub(harmless) + of(REFUSALS) + if in_letters { of(DENIALS_OF_LETTERS) } else { 0 }
     }
 
     /// Whether a stretch is a denial, with at most three letters of the form that the verb takes behind it.

@@ -3,6 +3,9 @@
 //! They differ in every copy of a page. A number counts only beside one of these words, and only where no sentence goes on
 //! behind it: 阅读 1023 is a counter, 阅读3本书 is none.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// Words before a counter, in lower case.
 const LABELS: &[&str] = &[
     "阅读",
@@ -202,15 +205,60 @@ const AGO: &[&str] = &[
     "วันที่แล้ว",
 ];
 
-/// First characters of these words.
-const AGO_BEGINNINGS: &str = "秒分小天周个年mhdwyMHDWYмчдМЧД時日분시일นชว";
-
 /// Least length in bytes of a text that has counters beside it.
 const LEAST_TEXT: usize = 48;
 
 /// Whether a character stands between a label and its number.
 fn between(c: char) -> bool {
     c.is_whitespace() || matches!(c, ':' | '(' | '|' | '·' | '-' | '[' | '+')
+}
+
+/// The words of this file by one of their characters, so that few are compared.
+struct CounterTables {
+    labels: WordsByChar,
+    labels_by_end: WordsByChar,
+    units: WordsByChar,
+    names: WordsByChar,
+    ago: WordsByChar,
+}
+
+static TABLES: LazyLock<CounterTables> = LazyLock::new(|| CounterTables {
+    labels: WordsByChar::of_beginnings(LABELS),
+    labels_by_end: WordsByChar::new(LABELS, |word| word.chars().next_back()),
+    units: WordsByChar::of_beginnings(UNITS),
+    names: WordsByChar::of_beginnings(NAMES),
+    ago: WordsByChar::of_beginnings(AGO),
+});
+
+/// Words in lower case by their first or last character, in the order of their list.
+struct WordsByChar(HashMap<char, Vec<&'static str>>);
+
+impl WordsByChar {
+    fn new(words: &[&'static str], edge: fn(&str) -> Option<char>) -> Self {
+        let mut by_char: HashMap<char, Vec<&str>> = HashMap::new();
+        for word in words {
+            by_char.entry(edge(word).unwrap_or_default()).or_default().push(word);
+        }
+        WordsByChar(by_char)
+    }
+
+    fn of_beginnings(words: &[&'static str]) -> Self {
+        WordsByChar::new(words, |word| word.chars().next())
+    }
+
+    fn of(&self, c: Option<char>) -> &[&'static str] {
+        c.and_then(|c| self.0.get(&lower(c))).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the first of the words that a text begins with, without case.
+    fn beginning(&self, text: &str) -> Option<&'static str> {
+        self.of(text.chars().next()).iter().copied().find(|word| begins(text, word))
+    }
+
+    /// Whether a text ends with one of the words, which were given by their ends.
+    fn is_at_end(&self, text: &str) -> bool {
+        self.of(text.chars().next_back()).iter().any(|word| ends_with_word(text, word))
+    }
 }
 
 /// Returns the length of the counter or time that begins at a digit of a text, if a site has put it there.
@@ -225,8 +273,7 @@ pub(super) fn counter(text: &str, at: usize) -> Option<usize> {
     if !may_count(label.chars().next_back(), behind.trim_start().chars().next()) {
         return None;
     }
-    let ago = behind.trim_start().starts_with(|c: char| AGO_BEGINNINGS.contains(c));
-    if let Some(ago) = AGO.iter().filter(|_| ago).find(|ago| begins(behind.trim_start(), ago)) {
+    if let Some(ago) = TABLES.ago.beginning(behind.trim_start()) {
         let bytes = digits + (behind.len() - behind.trim_start().len()) + ago.len();
         return ends(&rest[bytes..]).then_some(bytes);
     }
@@ -235,16 +282,12 @@ pub(super) fn counter(text: &str, at: usize) -> Option<usize> {
         return Some(rest.find(time).unwrap_or(rest.len()));
     }
     let spaced = behind.trim_start_matches(' ');
-    let unit = UNITS
-        .iter()
-        .find(|unit| begins(spaced, unit))
-        .map_or(0, |unit| behind.len() - spaced.len() + unit.len());
+    let unit = TABLES.units.beginning(spaced).map_or(0, |unit| behind.len() - spaced.len() + unit.len());
     let bytes = digits + unit;
-    let labelled = LABELS.iter().any(|word| ends_with_word(label, word)) && ends(&rest[bytes..]);
-    if labelled {
+    if TABLES.labels_by_end.is_at_end(label) && ends(&rest[bytes..]) {
         return Some(bytes);
     }
-    let name = NAMES.iter().find(|name| begins(spaced, name))?;
+    let name = TABLES.names.beginning(spaced)?;
     let bytes = digits + (behind.len() - spaced.len()) + name.len();
     ends(&rest[bytes..]).then_some(digits)
 }
@@ -281,23 +324,22 @@ fn ends(text: &str) -> bool {
     let next = text.trim_start_matches([')', ']']);
     let word = next.trim_start_matches(' ');
     let goes_on = |c: char| c.is_lowercase() || next.len() == word.len() && c.is_alphanumeric();
-    !word.starts_with(goes_on) || LABELS.iter().any(|label| begins(word, label))
+    !word.starts_with(goes_on) || TABLES.labels.beginning(word).is_some()
 }
 
 /// Whether a text begins with a word, without case.
 fn begins(text: &str, word: &str) -> bool {
     let mut chars = text.chars();
-    word.chars().all(|c| chars.next().is_some_and(|d| is_lower_of(c, d)))
+    word.chars().all(|c| chars.next().is_some_and(|d| lower(d) == c))
 }
 
-/// Whether a character is another one in lower case, or the same.
-fn is_lower_of(lower: char, c: char) -> bool {
-    c == lower
-        || match c {
-            '\0'..'\u{80}' => c.to_ascii_lowercase() == lower,
-            '\u{80}'..'\u{600}' => c.to_lowercase().eq([lower]),
-            _ => false,
-        }
+/// Returns a character in lower case, if that is one character.
+fn lower(c: char) -> char {
+    match c {
+        '\0'..'\u{80}' => c.to_ascii_lowercase(),
+        '\u{80}'..'\u{600}' if c.to_lowercase().len() == 1 => c.to_lowercase().next().unwrap_or(c),
+        _ => c,
+    }
 }
 
 /// Whether a text ends with a word, without case. Before a word of Latin or Cyrillic letters stands no other letter.
@@ -305,7 +347,7 @@ fn ends_with_word(text: &str, word: &str) -> bool {
     let mut rest = text.char_indices().rev();
     for expected in word.chars().rev() {
         match rest.next() {
-            Some((_, c)) if is_lower_of(expected, c) => {}
+            Some((_, c)) if lower(c) == expected => {}
             _ => return false,
         }
     }

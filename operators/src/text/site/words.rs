@@ -1,10 +1,11 @@
 //! Words of the site Weibo and names of HTML: what is recognised as no text of an author, since it is in a list.
 
-use memchr::memmem;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Names of emoticons as Weibo writes them in square brackets, and as other sites of its time did, without case. Source:
 /// counts of bracketed words in posts; titles of links and languages were left out by hand.
-const EMOTICONS: &str = " 允悲 泪 心 哈哈 微笑 二哈 doge 笑cry 爱你 吃惊 吃驚 愛你 偷笑 跪了 嘻嘻 怒 摊手 汗 蜡烛 拜拜 衰 喵喵 悲伤 抓狂 \
+const EMOTICONS: &str = "允悲 泪 心 哈哈 微笑 二哈 doge 笑cry 爱你 吃惊 吃驚 愛你 偷笑 跪了 嘻嘻 怒 摊手 汗 蜡烛 拜拜 衰 喵喵 悲伤 抓狂 \
 花心 太开心 鼓掌 good 米奇比心 失望 害羞 可爱 围观 兔子 污 思考 可怜 微风 并不简单 哼 费解 爱心 挖鼻屎 挖鼻 吃瓜 笑而不语 憧憬 \
 作揖 晕 酷 话筒 伤心 音乐 馋嘴 鲜花 羞嗒嗒 挤眼 月亮 去旅行 疑问 抱抱_旧 抱抱 耶 生病 ok 给力 囧 太阳 亲亲 怒骂 奥特曼 呵呵 赞 威武 \
 黑线 坏笑 委屈 鄙视 吐 色 偷乐 捂脸 呲牙 笑哈哈 熊猫 阴险 白眼 嘘 拳头 弱 困 睡觉 睡 好喜欢 舔屏 闭嘴 中国赞 打脸 猪头 好爱哦 \
@@ -16,7 +17,7 @@ bed凌乱 下雨 手套 上火 尴尬 调皮 抠鼻 闭眼 发怒 喝多了 奸�
 给你小心心 佩服 单身狗 敲打 裂开 苦涩 叹气 让我看看 翻白眼 666 社会社会 嫌弃 凝视 惊讶 恐惧 擦汗 囧囧 可怜兮兮 开心 大笑 生气 汗颜 \
 悠闲 悠哉 乱入 骷髅头 拍照 酷酷 求饶 震惊 哭 笑 怒火 愤怒 撇嘴 呕吐 傲慢 饥饿 流汗 奋斗 咒骂 折磨 敲头 再见 勾引 差劲 爱情 飞吻 跳跳 \
 发抖 怄火 转圈 磕头 回头 跳绳 投降 激动 街舞 献吻 加油 中国加油 武汉加油 点亮平安灯 炸鸡啤酒 抗击疫情 口罩 戴口罩 酸 融化 赢牛奶 \
-cool happy cry sad love heart lol smile angry ";
+cool happy cry sad love heart lol smile angry";
 
 /// Words behind the icon of a video, and their author before them.
 pub(super) const VIDEOS: [&str; 3] = ["的微博视频", "的秒拍视频", "的视频直播"];
@@ -37,13 +38,12 @@ time title tr track tt u ul var video wbr";
 
 /// Whether a word in square brackets is an emoticon.
 pub(super) fn is_emoticon(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let names = EMOTICONS.as_bytes();
-    let known = |at: usize| names[at - 1] == b' ' && names[at + name.len()] == b' ';
-    !name.is_empty() && !name.contains(' ') && memmem::find_iter(names, &name).any(known)
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| EMOTICONS.split_whitespace().collect());
+    NAMES.contains(name) || NAMES.contains(&*name.to_ascii_lowercase())
 }
 
 /// Whether a name is that of an element of HTML.
 pub(super) fn is_element(name: &str) -> bool {
-    ELEMENTS.split_ascii_whitespace().any(|element| element.eq_ignore_ascii_case(name))
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| ELEMENTS.split_whitespace().collect());
+    NAMES.contains(name) || NAMES.contains(&*name.to_ascii_lowercase())
 }
