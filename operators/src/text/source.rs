@@ -2,8 +2,10 @@
 //!
 //! In prose punctuation is the same whether it is there or not. In code a bracket is another program, and so is a line
 //! that moves into a loop. So code keeps all of its characters, and of white space what is read: that words are apart, and
-//! where a line is deeper or less deep than the line before.
+//! where a line is deeper or less deep than the line before. The licence that many files begin with is set apart like what a
+//! site has added, since files under one licence may have nothing else in common.
 
+use super::cleaned::{CUT, END};
 use super::normal::invisible;
 
 /// Number of bytes of a text by which it is told to be code.
@@ -46,11 +48,48 @@ fn count(bytes: &[u8], of_kind: impl Fn(u8) -> bool) -> usize {
     pieces.map(|piece| usize::from(piece.iter().map(|&byte| u8::from(of_kind(byte))).sum::<u8>())).sum()
 }
 
-/// Replaces `out` by the lines of code in one form, behind the mark of code.
+/// Replaces `out` by the lines of code in one form, behind the mark of code, and with a licence at its head set apart.
 pub(super) fn write(text: &str, out: &mut String) {
     out.clear();
     out.push(SOURCE_MARK);
-    let mut depth = 0;
+    let (licence, rest) = text.split_at(licence(text));
+    if !licence.is_empty() {
+        out.push(CUT);
+        write_lines(licence, out);
+        out.push(END);
+    }
+    write_lines(rest, out);
+}
+
+/// Returns the length of the licence that code begins with: its first comment, if that speaks of a licence or of rights,
+/// and something follows.
+fn licence(text: &str) -> usize {
+    let (mut end, mut within) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim();
+        // What documents a module tells it from others.
+        let documents = ["//!", "///", "/**", "/*!"].iter().any(|mark| trimmed.starts_with(mark));
+        let hash =
+            trimmed.strip_prefix('#').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '#']));
+        let begins = ["//", "/*", "--", ";;", "%"].iter().any(|mark| trimmed.starts_with(mark)) || hash;
+        let first_line = end == 0 && (trimmed.starts_with("#!/") || trimmed.starts_with("/**"));
+        if !(within || trimmed.is_empty() || begins && !documents || first_line) {
+            break;
+        }
+        within = (within || trimmed.starts_with("/*")) && !trimmed.contains("*/");
+        end += line.len();
+    }
+    let head = text[..end].to_ascii_lowercase();
+    let speaks = ["licence", "license", "copyright", "all rights reserved", "spdx-"]
+        .iter()
+        .any(|word| head.contains(word));
+    let follows = count(text[end..].as_bytes(), |byte| byte.is_ascii_alphabetic()) >= FEWEST_LETTERS;
+    if speaks && follows { end } else { 0 }
+}
+
+/// Appends lines of code in one form.
+fn write_lines(text: &str, out: &mut String) {
+    let (mut depth, mut first) = (0, true);
     for line in text.lines() {
         let trimmed = line.trim();
         if trimmed.is_empty() {
@@ -58,14 +97,14 @@ pub(super) fn write(text: &str, out: &mut String) {
         }
         let indent = &line[..line.len() - line.trim_start().len()];
         let columns: usize = indent.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
-        if out.len() > SOURCE_MARK.len_utf8() {
+        if !first {
             out.push(match columns.cmp(&depth) {
                 std::cmp::Ordering::Less => LESS_DEEP,
                 std::cmp::Ordering::Equal => ' ',
                 std::cmp::Ordering::Greater => DEEPER,
             });
         }
-        depth = columns;
+        (depth, first) = (columns, false);
         for c in trimmed.chars().filter(|&c| !invisible(c)) {
             match c.is_whitespace() {
                 false => out.push(c),
@@ -102,6 +141,27 @@ mod tests {
         ] {
             assert!(!is_source(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_licence_is_set_apart() {
+        let code = "use std::io;\n\nfn f(a: u8) -> u8 { a + 1 }";
+        for (head, cut) in [
+            ("// Copyright 2020 A. B.\n// All rights reserved.\n\n", true),
+            ("/*\n * Licensed under the MIT License;\n * see LICENSE.\n */\n", true),
+            ("# SPDX-License-Identifier: MIT\n#\n# Text.\n", true),
+            ("/* (c) */ // Copyright\n//! Reads files.\n", true),
+            ("// Adds one.\n", false),
+            ("//! Licensed readers.\n", false),
+            ("#include <license.h>\n", false),
+        ] {
+            let written = written(&format!("{head}{code}"));
+            assert_eq!(written.contains(CUT), cut, "{head}");
+            assert!(written.ends_with("use std::io; fn f(a: u8) -> u8 { a + 1 }"), "{written}");
+            let stays = written.rsplit(END).next().unwrap().contains("Reads files");
+            assert_eq!(stays, head.contains("Reads"), "{written}");
+        }
+        assert!(!written("// Copyright 2020 A. B.\n// All rights reserved.").contains(CUT));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum TellingDifference {
     Order,
     /// They have other names or words at several places, or a stretch of its own each.
     Stretches,
+    /// Their titles name other things, which they are about.
+    Subject,
     /// They point to other pages, or answer otherwise, in what was cut.
     Cut,
     /// As code or as a long text of words they share too few stretches.
@@ -57,6 +59,8 @@ const MANY_WORDS: usize = 40 * WORD;
 const PAGE: usize = 100 * WORD;
 /// Least share of stretches of three units that two pieces of code, or two pages, have in common.
 const ALIKE: Similarity = Similarity::millionths(860_000);
+/// The same of code of which more than a quarter is numbers.
+const TABLES_ALIKE: Similarity = Similarity::millionths(950_000);
 /// The same of two texts of words that are shorter than a page.
 const SHORT_ALIKE: Similarity = Similarity::millionths(800_000);
 /// The same between what two texts begin and end with, where frames of other sites stand, and at the least of the whole.
@@ -69,6 +73,9 @@ const ARTICLE_ALIKE: Similarity = Similarity::millionths(850_000);
 const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
 /// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
+/// Number of units that a title has at the most, and number of places at which its subject stands at the least.
+const TITLE: usize = 16;
+const SUBJECT_PLACES: usize = 3;
 /// Similarity from which on texts match that differ in too much to be aligned.
 const UNREAD_ALIKE: Similarity = Similarity::millionths(750_000);
 
@@ -80,6 +87,10 @@ struct Place<'a> {
     wide: [&'a [TextUnit]; 2],
     /// Lengths of the shorter and of the longer side.
     lengths: [usize; 2],
+    /// Number of units before it in the first text.
+    before: usize,
+    /// Up to two units that follow it in both texts.
+    behind: &'a [TextUnit],
     /// Whether nothing stands before it in either text, or behind it.
     head: bool,
     tail: bool,
@@ -129,16 +140,21 @@ impl PairReader {
             return template.or((similarity < least).then_some(TellingDifference::Runs(similarity)));
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
-        if code || wordy && common >= MANY_WORDS {
-            return Runs::new(ta, tb, &hunks).of_words(common, code);
-        }
         let heads = [a.head, b.head];
         let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(ta, tb, hunk, heads)).collect();
+        if code {
+            let table = 4 * numbers.counts[0].min(numbers.counts[1]) > ta.len();
+            return Runs::new(ta, tb, &hunks).of_code(table);
+        }
+        if wordy && common >= MANY_WORDS {
+            let runs = Runs::new(ta, tb, &hunks);
+            return runs.of_words(common).or_else(|| subject(&places, runs.alike < ALIKE));
+        }
         let han = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Han).count() > ta.len();
         let runs = || Runs::new(ta, tb, &hunks).of_characters(common);
         template
             .or_else(|| one_place(words, &places, common, han))
-            .or_else(|| if han { runs() } else { None })
+            .or_else(|| if han { subject(&places, false).or_else(runs) } else { None })
             .or_else(|| swapped(&places, common))
             .or_else(|| several_places(&places, common, wordy))
             .or_else(|| cuts(a, b, common))
@@ -184,14 +200,20 @@ impl Runs {
         }
     }
 
-    /// Returns that two pieces of code, or two long texts of words, have too little in common.
-    fn of_words(&self, common: usize, code: bool) -> Option<TellingDifference> {
+    /// Returns that two pieces of code have too little in common. `table`: whether they consist of numbers.
+    fn of_code(&self, table: bool) -> Option<TellingDifference> {
+        let least = if table { TABLES_ALIKE } else { ALIKE };
+        (self.alike < least).then_some(TellingDifference::Runs(self.alike))
+    }
+
+    /// Returns that two long texts of words have too little in common.
+    fn of_words(&self, common: usize) -> Option<TellingDifference> {
         let [smaller, larger] = self.sizes;
-        let alike = self.alike >= if common < PAGE && !code { SHORT_ALIKE } else { ALIKE };
+        let alike = self.alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE };
         let framed =
             self.framed >= FRAMED_ALIKE[0] && self.alike >= FRAMED_ALIKE[1] && common >= PAGE * 4 / 5;
         let longer_version = common >= PAGE && 5 * larger >= 6 * smaller && self.contained >= CONTAINED;
-        let same = alike || !code && (framed || longer_version);
+        let same = alike || framed || longer_version;
         (!same).then_some(TellingDifference::Runs(self.alike))
     }
 
@@ -215,6 +237,10 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
             continue;
         }
         let remark = head && longer > 3 * WORD && han;
+        // An own question in front of news is what its author says.
+        if remark && words.contains_question(a) != words.contains_question(b) {
+            return Some(TellingDifference::Question);
+        }
         let [wide_a, wide_b] = place.wide;
         let phrase = longer <= PHRASE && common < LONG;
         let denies =
@@ -244,6 +270,9 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
         let inside = place.is_inside();
         // One or two letters more make another word, a particle at the end does not.
         if all(UnitKind::Letter) && longer <= 2 * WORD && (shorter > 0 || longer <= 2 && inside) {
+            return Some(TellingDifference::Word);
+        }
+        if head && shorter > 0 && longer <= PHRASE && words.is_kind_of_name(place.behind) {
             return Some(TellingDifference::Word);
         }
         let small = if head && han { 2 * WORD } else { 3 * WORD };
@@ -281,10 +310,11 @@ fn place<'a>(
         &side[at.start.saturating_sub(2)..side.len().min(at.end + 2)]
     };
     let wide = [wide(a, &hunk.a), wide(b, &hunk.b)];
+    let (before, behind) = (hunk.a.start, &a[hunk.a.end..a.len().min(hunk.a.end + 2)]);
     let (a, b) = (&a[hunk.a.clone()], &b[hunk.b.clone()]);
     let mut lengths = [length(a), length(b)];
     lengths.sort_unstable();
-    Some(Place { a, b, wide, lengths, head, tail })
+    Some(Place { a, b, wide, lengths, before, behind, head, tail })
 }
 
 impl Place<'_> {
@@ -298,6 +328,20 @@ impl Place<'_> {
     fn is_inside(&self) -> bool {
         !self.head && !self.tail
     }
+}
+
+/// Returns that the titles of two texts name other things: what stands there in the one stands against the same of the other
+/// at further places too, or, if `alone`, whatever stands there.
+fn subject(places: &[Place], alone: bool) -> Option<TellingDifference> {
+    let title = places
+        .first()
+        .filter(|title| title.before < TITLE && title.is_replaced() && title.lengths[1] <= PHRASE)?;
+    let letters = |side: &[TextUnit]| {
+        side.iter().all(|unit| matches!(unit.kind(), UnitKind::Han | UnitKind::Word | UnitKind::Letter))
+    };
+    let again = places.iter().filter(|place| place.a == title.a && place.b == title.b).count();
+    let names = letters(title.a) && letters(title.b) && title.lengths[0] >= 2 * WORD;
+    (names && (alone || again >= SUBJECT_PLACES)).then_some(TellingDifference::Subject)
 }
 
 /// Whether the two sides of a place have numbers, and other ones.
@@ -365,6 +409,7 @@ impl fmt::Display for TellingDifference {
             TellingDifference::Word => "they have another word at the same place",
             TellingDifference::Order => "the same words stand in another order",
             TellingDifference::Stretches => "each has stretches of its own at the same places",
+            TellingDifference::Subject => "their titles name other things",
             TellingDifference::Cut => "they point to other pages, or answer otherwise",
             TellingDifference::Runs(alike) => {
                 return write!(f, "of their stretches of three units only {alike} are in both");

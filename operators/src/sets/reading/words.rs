@@ -63,6 +63,10 @@ thursday friday,saturday sunday,morning evening,вырос упал,выросл
 const QUESTIONS: &[&str] =
     &["吗", "么", "吧", "か", "かな", "ไหม", "หรือไม่", "หรือเปล่า", "ли", "هل", "أ", "까", "나요", "니", "क्या"];
 
+/// Words behind a name that say what it is the name of.
+const KINDS_OF_NAMES: &str =
+    "省 市 县 区 镇 乡 州 国 大学 学院 中学 小学 公司 集团 医院 银行 法院 university college county";
+
 /// Particles, which colour a sentence and are added or omitted at will.
 const PARTICLES: &str = "的了啊呀啦哦哇咯呢嘛哈呵唉哎嗯哟喔噢欸";
 
@@ -80,6 +84,7 @@ pub(super) struct WordTables {
     questions: HashSet<Vec<TextUnit>>,
     whole_denials: HashSet<Vec<TextUnit>>,
     alike: HashSet<(char, char)>,
+    kinds_of_names: Vec<Vec<TextUnit>>,
 }
 
 impl WordTables {
@@ -97,6 +102,7 @@ impl WordTables {
             whole_denials: WHOLE_DENIALS.iter().map(|word| tokens(word)).collect(),
             questions: QUESTIONS.iter().map(|word| tokens(word)).collect(),
             alike: alike.collect(),
+            kinds_of_names: KINDS_OF_NAMES.split_whitespace().map(tokens).collect(),
         }
     }
 
@@ -141,6 +147,16 @@ impl WordTables {
             unit.kind() == UnitKind::Word && self.questions.contains(std::slice::from_ref(unit))
         };
         self.questions.contains(units) || units.len() <= 3 && units.iter().any(word)
+    }
+
+    /// Whether units that follow a name say what it is the name of.
+    pub fn is_kind_of_name(&self, behind: &[TextUnit]) -> bool {
+        self.kinds_of_names.iter().any(|kind| behind.starts_with(kind))
+    }
+
+    /// Whether a Chinese stretch has a word of a question.
+    pub fn contains_question(&self, units: &[TextUnit]) -> bool {
+        units.iter().any(|unit| matches!(unit.char(), Some('吗' | '么' | '谁' | '呢')))
     }
 
     /// Whether a stretch consists of particles.
