@@ -24,9 +24,10 @@ const DEEPER: char = '\u{6}';
 /// Stands before a line that is less deep than the one before.
 const LESS_DEEP: char = '\u{7}';
 
-/// Whether a text is code: its letters are of ASCII, and signs of syntax are frequent.
+/// Whether a text is code: behind its licence the letters are of ASCII, and signs of syntax are frequent.
 pub(super) fn is_source(text: &str) -> bool {
-    let head = &text.as_bytes()[..text.len().min(HEAD)];
+    let code = &text.as_bytes()[licence(text)..];
+    let head = &code[..code.len().min(HEAD)];
     // Most texts of other scripts are told to be none by these two counts, which cost little.
     let letters = count(head, |byte| byte.is_ascii_alphabetic());
     let other = count(head, |byte| !byte.is_ascii());
@@ -132,6 +133,7 @@ mod tests {
             "if (user && user.active) { show(menu); } else { hide(menu); }",
         ] {
             assert!(is_source(text), "{text}");
+            assert!(is_source(&format!("// {}\n{text}", "Copyright of nobody. ".repeat(20))), "{text}");
         }
         for text in [
             "Clamp the blade, *then* file **every second** tooth; see [the guide](https://example.com/saw).",
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_licence_is_set_apart() {
-        let code = "use std::io;\n\nfn f(a: u8) -> u8 { a + 1 }";
+        let code = "use std::io;\n\nfn next(number: u8) -> u8 { number + 1 }";
         for (head, cut) in [
             ("// Copyright 2020 A. B.\n// All rights reserved.\n\n", true),
             ("/*\n * Licensed under the MIT License;\n * see LICENSE.\n */\n", true),
@@ -157,7 +159,7 @@ mod tests {
         ] {
             let written = written(&format!("{head}{code}"));
             assert_eq!(written.contains(CUT), cut, "{head}");
-            assert!(written.ends_with("use std::io; fn f(a: u8) -> u8 { a + 1 }"), "{written}");
+            assert!(written.ends_with("use std::io; fn next(number: u8) -> u8 { number + 1 }"), "{written}");
             let stays = written.rsplit(END).next().unwrap().contains("Reads files");
             assert_eq!(stays, head.contains("Reads"), "{written}");
         }
