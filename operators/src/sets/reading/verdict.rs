@@ -69,7 +69,7 @@ const FRAMED_ALIKE: [Similarity; 2] = [Similarity::millionths(970_000), Similari
 const CONTAINED: Similarity = Similarity::millionths(900_000);
 /// Number of Chinese characters of an article, of which two editions share this much, or one has nearly all of the other.
 const ARTICLE: usize = 200 * WORD;
-const ARTICLE_ALIKE: Similarity = Similarity::millionths(850_000);
+const ARTICLE_ALIKE: Similarity = Similarity::millionths(720_000);
 const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
 /// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
@@ -137,7 +137,9 @@ impl PairReader {
             units * u64::from(Similarity::ONE.as_millionths() - similarity.as_millionths()) / 1_000_000;
         let Some(hunks) = align(ta, tb, differing as usize) else {
             let least = if code { ALIKE } else { UNREAD_ALIKE };
-            return template.or((similarity < least).then_some(TellingDifference::Runs(similarity)));
+            let unlike = || (similarity < least).then_some(TellingDifference::Runs(similarity));
+            let titles = || if code { None } else { other_titles(words, ta, tb) };
+            return template.or_else(unlike).or_else(titles);
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
         let heads = [a.head, b.head];
@@ -148,13 +150,13 @@ impl PairReader {
         }
         if wordy && common >= MANY_WORDS {
             let runs = Runs::new(ta, tb, &hunks);
-            return runs.of_words(common).or_else(|| subject(&places, runs.alike < ALIKE));
+            return runs.of_words(common).or_else(|| subject(words, &places, runs.alike < ALIKE));
         }
         let han = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Han).count() > ta.len();
         let runs = || Runs::new(ta, tb, &hunks).of_characters(common);
         template
             .or_else(|| one_place(words, &places, common, han))
-            .or_else(|| if han { subject(&places, false).or_else(runs) } else { None })
+            .or_else(|| if han { subject(words, &places, false).or_else(runs) } else { None })
             .or_else(|| swapped(&places, common))
             .or_else(|| several_places(&places, common, wordy))
             .or_else(|| cuts(a, b, common))
@@ -238,7 +240,7 @@ fn one_place(words: &WordTables, places: &[Place], common: usize, han: bool) -> 
         }
         let remark = head && longer > 3 * WORD && han;
         // An own question in front of news is what its author says.
-        if remark && words.contains_question(a) != words.contains_question(b) {
+        if remark && longer <= SHORT && words.contains_question(a) != words.contains_question(b) {
             return Some(TellingDifference::Question);
         }
         let [wide_a, wide_b] = place.wide;
@@ -330,18 +332,29 @@ impl Place<'_> {
     }
 }
 
-/// Returns that the titles of two texts name other things: what stands there in the one stands against the same of the other
-/// at further places too, or, if `alone`, whatever stands there.
-fn subject(places: &[Place], alone: bool) -> Option<TellingDifference> {
-    let title = places
-        .first()
-        .filter(|title| title.before < TITLE && title.is_replaced() && title.lengths[1] <= PHRASE)?;
-    let letters = |side: &[TextUnit]| {
-        side.iter().all(|unit| matches!(unit.kind(), UnitKind::Han | UnitKind::Word | UnitKind::Letter))
+/// Returns that the titles of two texts name other things: other bodies of one kind, as by what follows the names, or things
+/// that the texts name at further places too, or, if `alone`, whatever stands there.
+fn subject(words: &WordTables, places: &[Place], alone: bool) -> Option<TellingDifference> {
+    let title = places.first().filter(|title| title.before < TITLE && title.lengths[1] <= PHRASE)?;
+    let is_name = |side: &[TextUnit]| {
+        let letter =
+            |unit: &TextUnit| matches!(unit.kind(), UnitKind::Han | UnitKind::Word | UnitKind::Letter);
+        !side.is_empty() && side.iter().all(letter)
     };
-    let again = places.iter().filter(|place| place.a == title.a && place.b == title.b).count();
-    let names = letters(title.a) && letters(title.b) && title.lengths[0] >= 2 * WORD;
-    (names && (alone || again >= SUBJECT_PLACES)).then_some(TellingDifference::Subject)
+    let has = |side: &[TextUnit], name: &[TextUnit]| side.windows(name.len()).any(|units| units == name);
+    let again = || places.iter().filter(|place| has(place.a, title.a) && has(place.b, title.b)).count();
+    let other =
+        (alone || words.is_kind_of_name(title.behind)) && title.is_replaced() && title.lengths[0] >= 2 * WORD;
+    let names = is_name(title.a) && is_name(title.b);
+    (names && (other || again() >= SUBJECT_PLACES)).then_some(TellingDifference::Subject)
+}
+
+/// Returns that the titles of two texts name other things, where the texts are too long to be aligned as a whole.
+fn other_titles(words: &WordTables, a: &[TextUnit], b: &[TextUnit]) -> Option<TellingDifference> {
+    let [a, b] = [a, b].map(|text| &text[..text.len().min(4 * TITLE)]);
+    let hunks = align(a, b, a.len() + b.len())?;
+    let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(a, b, hunk, [None; 2])).collect();
+    subject(words, &places, false)
 }
 
 /// Whether the two sides of a place have numbers, and other ones.
