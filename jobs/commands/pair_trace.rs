@@ -3,7 +3,7 @@
 use operators::method::{Keys, Method, Search};
 use operators::sets::reading::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
-use operators::text::cleaned::shown;
+use operators::text::cleaned::{is_code, shown};
 use operators::text::ignored_lines::{IgnoredLines, LineCleaner};
 use operators::{Overlap, Similarity, jaccard, shared};
 
@@ -87,6 +87,17 @@ fn candidates(method: &Method, [a, b]: &[Keys; 2], steps: &mut Vec<String>) -> b
 /// Whether two texts are similar enough for the rule of the method; `None` if one is short and the other far
 /// too long. Adds the reason to `steps`.
 fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Option<bool> {
+    if method.rule.reader.is_some() {
+        let code = [a, b].map(is_code);
+        steps.push(match code {
+            [true, true] => "both are code, of which all characters count".to_owned(),
+            [false, false] => "neither is code, so both are read as prose".to_owned(),
+            [first, _] => format!(
+                "only the {} is code, and they are read as code",
+                if first { "first" } else { "second" }
+            ),
+        });
+    }
     let [a, b] = [a, b].map(|text| method.rule.packed(text));
     let [a, b] = [PackedSets(&a), PackedSets(&b)];
     let Some((kind, similarity)) = method.rule.similarity(a, b) else {

@@ -149,6 +149,7 @@ fn write(
             text_bytes: counters.text_bytes,
             replaced: counters.replaced,
             shortened: counters.shortened.unwrap_or(0),
+            code: counters.code,
             without_field: None,
         },
         reference: counters.reference.map_or_else(SideCounts::default, |reference| SideCounts {
@@ -156,6 +157,7 @@ fn write(
             text_bytes: reference.text_bytes,
             replaced: reference.replaced,
             shortened: 0,
+            code: None,
             without_field: None,
         }),
         candidates: counters.candidates,

@@ -166,6 +166,7 @@ impl Tally {
             records_read: found.input.docs + found.rejects.count() - reference_rejected,
             text_bytes: found.input.text_bytes,
             replaced: found.input.replaced,
+            code: found.input.code,
             ignored_lines: found.ignored_lines,
             shortened: found.ignored_lines.map(|_| found.input.shortened + found.reference.shortened),
             distinct: found.input.docs - self.copies,

@@ -135,6 +135,9 @@ pub(crate) struct Counters {
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// Number of documents of code, if the method reads code in its own way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<u64>,
     /// Number of lines that were left out of the comparison, if there is a list of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored_lines: Option<u64>,
@@ -189,6 +192,7 @@ impl fmt::Display for Summary {
             ("Input", "Records read", counters.records_read),
             ("Input", "Bytes of text", counters.text_bytes),
             ("Input", "Documents with illegal bytes replaced", counters.replaced),
+            ("Kinds", "Documents of code", counters.code.unwrap_or(0)),
             ("Ignored lines", "Different ones", counters.ignored_lines.unwrap_or(0)),
             ("Ignored lines", "Documents compared without some", counters.shortened.unwrap_or(0)),
             ("Search", "Distinct documents", counters.distinct),

@@ -75,6 +75,8 @@ pub(crate) struct SideCounts {
     pub replaced: u64,
     /// Documents that are compared without some of their lines.
     pub shortened: u64,
+    /// Documents of code, if the cleaning reads code in its own way.
+    pub code: Option<u64>,
     /// The first file without the fields that were asked for, and its split.
     pub without_field: Option<(u32, MissingField)>,
 }
@@ -85,6 +87,7 @@ impl SideCounts {
         self.text_bytes += other.text_bytes;
         self.replaced += other.replaced;
         self.shortened += other.shortened;
+        self.code = self.code.into_iter().chain(other.code).reduce(|a, b| a + b);
         let both = self.without_field.take().into_iter().chain(other.without_field);
         self.without_field = both.min_by_key(|(split, _)| *split);
     }

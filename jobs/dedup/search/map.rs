@@ -5,6 +5,7 @@ use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
 use operators::text::Cleaner;
+use operators::text::cleaned::is_code;
 use operators::text::ignored_lines::LineCleaner;
 use operators::{Doc, DocId, ExternalSort, Sides};
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,7 @@ impl CorpusSearch {
         }
         let split = &split.noting();
         let mut head = Head { secret, ..Head::default() };
+        head.counts.code = cleaner.knows_code().then_some(0);
         let sections = mapper.sections();
         let mut writer = self.outputs.create(number, sections + usize::from(self.night.is_some()))?;
         let mut reader = SplitReader::new(number, split, &self.reading, at);
@@ -150,6 +152,9 @@ impl CorpusSearch {
             head.rejects.join(rejects);
             for doc in batch.docs() {
                 let text = cleaner.clean(doc.text);
+                if let Some(code) = &mut head.counts.code {
+                    *code += u64::from(is_code(text.whole));
+                }
                 head.counts.shortened += u64::from(text.compared.len() < text.whole.len());
                 let (of_mapper, of_state) = writer.sections().split_at_mut(sections);
                 mapper.map(&doc, text, of_mapper);

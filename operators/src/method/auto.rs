@@ -158,7 +158,14 @@ impl Parameters for AutoSpec {
 
     fn curve(&self) -> Curve {
         let curve = self.search().curve(self.long);
-        let because = format!("{}; pairs with a short text: from {} on", curve.because, self.short);
+        let read = match (self.templates, self.revisions) {
+            (true, _) => "",
+            (false, true) => "; numbers are then read, by which texts of one template are told apart",
+            (false, false) => {
+                "; what differs is then read, in code by its stretches, in all other texts by words, numbers and signs"
+            }
+        };
+        let because = format!("{}; pairs with a short text: from {} on{read}", curve.because, self.short);
         Curve { of: "similarity of two long texts", because, ..curve }
     }
 

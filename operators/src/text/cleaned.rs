@@ -148,8 +148,8 @@ fn particle(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// Whether a cleaned text is code.
-pub(crate) fn is_code(cleaned: &str) -> bool {
+/// Whether a text that was cleaned as a post or folded is code.
+pub fn is_code(cleaned: &str) -> bool {
     cleaned.starts_with(SOURCE_MARK)
 }
 

@@ -110,6 +110,11 @@ impl LineCleaner {
         LineCleaner { cleaner, ignored }
     }
 
+    /// Whether the cleaning reads code in its own way, and marks it.
+    pub fn knows_code(&self) -> bool {
+        self.cleaner.knows_code()
+    }
+
     /// Returns the cleaned text. Cost: that of cleaning; with ignored lines up to twice, and that of hashing.
     pub fn clean<'a>(&'a mut self, text: &'a str) -> CleanedText<'a> {
         let whole = self.cleaner.clean(text);
