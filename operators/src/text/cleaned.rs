@@ -12,7 +12,6 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr3};
 
 use super::letters::{is_of_spaced_script, two_units};
-use super::source::SOURCE_MARK;
 
 /// Begins the topic of a post.
 pub(super) const TOPIC: char = '\u{1}';
@@ -22,6 +21,9 @@ pub(super) const CUT: char = '\u{2}';
 pub(super) const END: char = '\u{3}';
 /// Begins the name of a user whose post is repeated behind it.
 pub(super) const REPOST: char = '\u{5}';
+
+/// Stands before a text that is code.
+pub(super) const SOURCE_MARK: char = '\u{4}';
 
 /// A stretch of a cleaned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

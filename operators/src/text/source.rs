@@ -5,7 +5,7 @@
 //! where a line is deeper or less deep than the line before. The licence that many files begin with is set apart like what a
 //! site has added, since files under one licence may have nothing else in common.
 
-use super::cleaned::{CUT, END};
+use super::cleaned::{CUT, END, SOURCE_MARK};
 use super::normal::invisible;
 
 /// Number of bytes of a text by which it is told to be code.
@@ -17,8 +17,6 @@ const LETTERS_OF_A_SIGN: usize = 20;
 /// Fewest signs of syntax of code.
 const FEWEST_SIGNS: usize = 2;
 
-/// Stands before a text that is code.
-pub(super) const SOURCE_MARK: char = '\u{4}';
 /// Stands before a line that is deeper than the one before.
 const DEEPER: char = '\u{6}';
 /// Stands before a line that is less deep than the one before.

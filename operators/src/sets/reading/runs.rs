@@ -1,0 +1,94 @@
+//! What two texts have in common of their stretches of three units, by which code and longer texts are compared.
+
+use super::alignment::Hunk;
+use super::difference::TellingDifference;
+use super::place::{SHORT, WORD};
+use super::units::TextUnit;
+use crate::Similarity;
+
+/// Number of words of a page, which frames and licences are parts of.
+const PAGE: usize = 100 * WORD;
+/// Least share of stretches of three units that two pieces of code, or two pages, have in common.
+pub(super) const ALIKE: Similarity = Similarity::millionths(860_000);
+/// The same of code of which more than a quarter is numbers.
+const TABLES_ALIKE: Similarity = Similarity::millionths(950_000);
+/// The same of two texts of words that are shorter than a page.
+const SHORT_ALIKE: Similarity = Similarity::millionths(800_000);
+/// The same between what two texts begin and end with, where frames of other sites stand, and at the least of the whole.
+const FRAMED_ALIKE: [Similarity; 2] = [Similarity::millionths(970_000), Similarity::millionths(650_000)];
+/// Share of the stretches of the smaller text that a longer version of it has.
+const CONTAINED: Similarity = Similarity::millionths(900_000);
+/// Number of Chinese characters of an article, of which two editions share this much, or one has nearly all of the other.
+const ARTICLE: usize = 200 * WORD;
+const ARTICLE_ALIKE: Similarity = Similarity::millionths(720_000);
+const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
+/// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
+const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
+
+/// What two texts have in common of their stretches of three units.
+pub(super) struct Runs {
+    /// Share that both have, of all.
+    pub alike: Similarity,
+    /// The same between what the texts begin and end with.
+    framed: Similarity,
+    /// Share of the smaller text that the larger one has.
+    contained: Similarity,
+    /// Numbers of units of the smaller and of the larger text.
+    sizes: [usize; 2],
+}
+
+impl Runs {
+    pub fn new(a: &[TextUnit], b: &[TextUnit], hunks: &[Hunk]) -> Self {
+        let (mut from, mut shared) = (0, 0);
+        let ends = hunks.iter().map(|hunk| (hunk.a.start, hunk.a.end)).chain([(a.len(), a.len())]);
+        for (start, end) in ends {
+            shared += (start - from).saturating_sub(2);
+            from = end;
+        }
+        let share = |of_a: usize, of_b: usize| {
+            Similarity::ratio(shared, (of_a + of_b).saturating_sub(shared + 4).max(1))
+        };
+        // What stands before the first common unit and behind the last one. (Of one hunk that is both, nothing is left.)
+        let head = hunks.first().filter(|hunk| hunk.a.start == 0 && hunk.b.start == 0);
+        let tail = hunks.last().filter(|hunk| hunk.a.end == a.len() && hunk.b.end == b.len());
+        let frame = |side: fn(&Hunk) -> usize| [head, tail].into_iter().flatten().map(side).sum::<usize>();
+        let (smaller, larger) = (a.len().min(b.len()), a.len().max(b.len()));
+        Runs {
+            alike: share(a.len(), b.len()),
+            framed: share(
+                a.len().saturating_sub(frame(|hunk| hunk.a.len())),
+                b.len().saturating_sub(frame(|hunk| hunk.b.len())),
+            ),
+            contained: Similarity::ratio(shared, smaller.saturating_sub(2).max(1)),
+            sizes: [smaller, larger],
+        }
+    }
+
+    /// Returns that two pieces of code have too little in common. `table`: whether they consist of numbers.
+    pub fn of_code(&self, table: bool) -> Option<TellingDifference> {
+        let least = if table { TABLES_ALIKE } else { ALIKE };
+        (self.alike < least).then_some(TellingDifference::Runs(self.alike))
+    }
+
+    /// Returns that two long texts of words have too little in common.
+    pub fn of_words(&self, common: usize) -> Option<TellingDifference> {
+        let [smaller, larger] = self.sizes;
+        let alike = self.alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE };
+        let framed =
+            self.framed >= FRAMED_ALIKE[0] && self.alike >= FRAMED_ALIKE[1] && common >= PAGE * 4 / 5;
+        let longer_version = common >= PAGE && 5 * larger >= 6 * smaller && self.contained >= CONTAINED;
+        let same = alike || framed || longer_version;
+        (!same).then_some(TellingDifference::Runs(self.alike))
+    }
+
+    /// Returns that two Chinese texts have too little in common: of two articles one is no edition of the other, or of two
+    /// shorter texts neither is a part of the other.
+    pub fn of_characters(&self, common: usize) -> Option<TellingDifference> {
+        let same = match common {
+            ARTICLE.. => self.alike >= ARTICLE_ALIKE || self.contained >= ARTICLE_CONTAINED,
+            SHORT.. => self.contained >= POST_CONTAINED,
+            _ => true,
+        };
+        (!same).then_some(TellingDifference::Runs(self.alike))
+    }
+}
