@@ -82,7 +82,7 @@ fn licence(text: &str) -> usize {
     let speaks = ["licence", "license", "copyright", "all rights reserved", "spdx-"]
         .iter()
         .any(|word| head.contains(word));
-    let follows = count(text[end..].as_bytes(), |byte| byte.is_ascii_alphabetic()) >= FEWEST_LETTERS;
+    let follows = count(&text.as_bytes()[end..], |byte| byte.is_ascii_alphabetic()) >= FEWEST_LETTERS;
     if speaks && follows { end } else { 0 }
 }
 
