@@ -90,7 +90,9 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
     if method.rule.reader.is_some() {
         let code = [a, b].map(is_code);
         steps.push(match code {
-            [true, true] => "both are code, of which all characters count".to_owned(),
+            [true, true] => {
+                "both are code, of which all characters count but those of a licence at the head".to_owned()
+            }
             [false, false] => "neither is code, so both are read as prose".to_owned(),
             [first, _] => format!(
                 "only the {} is code, and they are read as code",

@@ -330,8 +330,14 @@ fn operates(text: &str, at: usize, letter: fn(char) -> bool) -> bool {
             '+' | '<' | '>' | '=' | '*' | '|' | '&' | '^' | '!' | '-' | WRITTEN_LESS | WRITTEN_GREATER
         )
     };
-    let (left, right) = (text[..at].trim_end_matches(part), text[at..].trim_start_matches(part));
-    if text.len() - left.len() - right.len() > 3 * WRITTEN_LESS.len_utf8() {
+    // A longer run of signs is not read to its ends, or a text of signs alone would cost its square.
+    let most = 3 * WRITTEN_LESS.len_utf8();
+    let left = &text[..at];
+    let near = text.floor_char_boundary(at.saturating_sub(most + 3));
+    let left = &left[..near + left[near..].trim_end_matches(part).len()];
+    let far = &text[at..text.floor_char_boundary(at + most + 4)];
+    let right = &text[at + far.len() - far.trim_start_matches(part).len()..];
+    if text.len() - left.len() - right.len() > most {
         return false;
     }
     let operand = |c: char| letter(c) || matches!(c, '(' | ')' | '[' | ']' | '\'' | '"' | '$' | '_');

@@ -24,21 +24,39 @@ const LESS_DEEP: char = '\u{7}';
 
 /// Whether a text is code: behind its licence the letters are of ASCII, and signs of syntax are frequent.
 pub(super) fn is_source(text: &str) -> bool {
-    let code = &text.as_bytes()[licence(text)..];
-    let head = &code[..code.len().min(HEAD)];
+    let head = &text[licence(text)..];
+    let head = &head[..head.floor_char_boundary(HEAD)];
     // Most texts of other scripts are told to be none by these two counts, which cost little.
-    let letters = count(head, |byte| byte.is_ascii_alphabetic());
-    let other = count(head, |byte| !byte.is_ascii());
+    let letters = count(head.as_bytes(), |byte| byte.is_ascii_alphabetic());
+    let other = count(head.as_bytes(), |byte| !byte.is_ascii());
     if letters < FEWEST_LETTERS || letters <= other {
         return false;
     }
-    // A call or an index stands behind a name; other brackets are those of prose.
-    let sign = |at: usize| match head[at] {
-        b'(' | b'[' => at > 0 && head[at - 1].is_ascii_alphanumeric(),
-        byte => matches!(byte, b'{' | b'}' | b';' | b'=' | b'_' | b'|' | b'\\' | b'&'),
+    // Links have the signs of code in every text.
+    let (mut letters, mut other, mut signs) = (0, 0, 0);
+    for word in head.split_inclusive(|c: char| c.is_ascii_whitespace()).filter(|word| !word.contains("://")) {
+        letters += count(word.as_bytes(), |byte| byte.is_ascii_alphabetic());
+        other += count(word.as_bytes(), |byte| !byte.is_ascii());
+        signs += signs_of(word.as_bytes());
+    }
+    letters >= FEWEST_LETTERS
+        && letters > other
+        && signs >= FEWEST_SIGNS
+        && signs * LETTERS_OF_A_SIGN > letters
+}
+
+/// Returns how many signs of syntax a word has, with the white space behind it.
+fn signs_of(word: &[u8]) -> usize {
+    let beside = |at: usize, step: isize| at.checked_add_signed(step).and_then(|at| word.get(at));
+    let sign = |at: usize| match word[at] {
+        // A call or an index stands behind a name; other brackets are those of prose.
+        b'(' | b'[' => beside(at, -1).is_some_and(u8::is_ascii_alphanumeric),
+        // A sentence goes on behind a semicolon, and a table has bars between spaces.
+        b';' => beside(at, 1) != Some(&b' '),
+        b'|' => beside(at, -1).is_some() || beside(at, 1).is_some_and(|byte| !byte.is_ascii_whitespace()),
+        byte => matches!(byte, b'{' | b'}' | b'=' | b'_' | b'\\' | b'&'),
     };
-    let signs = (0..head.len()).filter(|&at| sign(at)).count();
-    signs >= FEWEST_SIGNS && signs * LETTERS_OF_A_SIGN > letters
+    (0..word.len()).filter(|&at| sign(at)).count()
 }
 
 /// Returns how many bytes are of a kind. The sums of small pieces fit a byte, so that many bytes are added at once.
@@ -60,30 +78,63 @@ pub(super) fn write(text: &str, out: &mut String) {
     write_lines(rest, out);
 }
 
-/// Returns the length of the licence that code begins with: its first comment, if that speaks of a licence or of rights,
-/// and something follows.
+/// Returns the length of the licence that code begins with: of its first comment the lines that name who holds the rights, and
+/// the paragraphs in the words of a licence, up to the first paragraph of other words. Nothing if no code follows.
 fn licence(text: &str) -> usize {
-    let (mut end, mut within) = (0, false);
+    let (mut end, mut at, mut within, mut in_words) = (0, 0, false, false);
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
-        // What documents a module tells it from others.
-        let documents = ["//!", "///", "/**", "/*!"].iter().any(|mark| trimmed.starts_with(mark));
-        let hash =
-            trimmed.strip_prefix('#').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '#']));
-        let begins = ["//", "/*", "--", ";;", "%"].iter().any(|mark| trimmed.starts_with(mark)) || hash;
-        let first_line = end == 0 && (trimmed.starts_with("#!/") || trimmed.starts_with("/**"));
-        if !(within || trimmed.is_empty() || begins && !documents || first_line) {
+        let closes = trimmed.find("*/");
+        let comment =
+            within || trimmed.starts_with("/*") && !trimmed.starts_with("/**") || begins_comment(trimmed);
+        // Code may follow on the line that ends the comment.
+        if !comment && !trimmed.is_empty() || closes.is_some_and(|close| close + "*/".len() < trimmed.len()) {
             break;
         }
-        within = (within || trimmed.starts_with("/*")) && !trimmed.contains("*/");
-        end += line.len();
+        within = (within || trimmed.starts_with("/*")) && closes.is_none();
+        at += line.len();
+        let lower = trimmed.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let empty = !trimmed.contains(|c: char| c.is_ascii_alphanumeric());
+        in_words = !empty && (in_words || has(&LICENCE_WORDS));
+        if in_words || has(&["copyright", "(c)", "all rights reserved", "license", "licence", "spdx-"]) {
+            end = at;
+        } else if !empty {
+            break;
+        }
     }
-    let head = text[..end].to_ascii_lowercase();
-    let speaks = ["licence", "license", "copyright", "all rights reserved", "spdx-"]
-        .iter()
-        .any(|word| head.contains(word));
     let follows = count(&text.as_bytes()[end..], |byte| byte.is_ascii_alphabetic()) >= FEWEST_LETTERS;
-    if speaks && follows { end } else { 0 }
+    if follows { end } else { 0 }
+}
+
+/// Words with which paragraphs of licences begin.
+const LICENCE_WORDS: [&str; 14] = [
+    "permission is hereby granted",
+    "permission to use, copy",
+    "redistribution and use",
+    "the above copyright",
+    "is distributed in the hope",
+    "redistributions ",
+    "neither the name",
+    "licensed under",
+    "licensed to",
+    "unless required by applicable law",
+    "without warrant",
+    "is provided ",
+    "is free software",
+    "you should have received a copy",
+];
+
+/// Whether a line is a comment of one line, but no documentation and no line for a preprocessor.
+fn begins_comment(line: &str) -> bool {
+    if let Some(rest) = line.strip_prefix("//") {
+        return !rest.starts_with(['!', '/']);
+    }
+    const DIRECTIVES: [&str; 9] =
+        ["define", "include", "if", "elif", "else", "endif", "undef", "pragma", "error"];
+    let hash =
+        line.strip_prefix('#').map(|rest| (rest.is_empty() || rest.starts_with(' '), rest.trim_start()));
+    hash.is_some_and(|(apart, rest)| apart && !DIRECTIVES.iter().any(|word| rest.starts_with(word)))
 }
 
 /// Appends lines of code in one form.
@@ -134,6 +185,9 @@ mod tests {
             assert!(is_source(&format!("// {}\n{text}", "Copyright of nobody. ".repeat(20))), "{text}");
         }
         for text in [
+            "I do not support it. https://example.com/view_all?user_id=17&post_id=99&utm_source=feed_a",
+            "The nurse wrote it; the doctor signed it; the lab kept it; the state read it; the drug is safe.",
+            "| year | people |\n|  | |\n| nineteen | none |\n| twenty | all of them |",
             "Clamp the blade, *then* file **every second** tooth; see [the guide](https://example.com/saw).",
             "We use cookies (a few) to improve your experience; by continuing you agree to our policy.",
             "函数f(x)=x+1；若a<b，则f(a)<f(b)",
@@ -149,8 +203,12 @@ mod tests {
         for (head, cut) in [
             ("// Copyright 2020 A. B.\n// All rights reserved.\n\n", true),
             ("/*\n * Licensed under the MIT License;\n * see LICENSE.\n */\n", true),
-            ("# SPDX-License-Identifier: MIT\n#\n# Text.\n", true),
-            ("/* (c) */ // Copyright\n//! Reads files.\n", true),
+            ("# SPDX-License-Identifier: MIT\n#\n", true),
+            ("// Copyright (c)\n//! Reads files.\n", true),
+            ("// Copyright A. B.\n// Reads files.\n", true),
+            ("/* License: MIT */ let a = read(b);\n", false),
+            ("--license_count;\n", false),
+            ("# define LICENSE 1\n", false),
             ("// Adds one.\n", false),
             ("//! Licensed readers.\n", false),
             ("#include <license.h>\n", false),
