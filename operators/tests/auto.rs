@@ -1,5 +1,5 @@
 //! `auto` tells apart what a reader tells apart: texts for which users of other tools reported that one was removed or
-//! missed, and the reposts, edits and variants that must be found.
+//! missed, the reposts, edits and variants that must be found, and cases of our own, whose source says so.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is a failure")]
 

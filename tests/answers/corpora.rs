@@ -43,7 +43,8 @@ impl<'a> Sets<'a> {
 
     fn of(&mut self, id: &str) -> Vec<u64> {
         let mut set = Vec::new();
-        self.features.set(self.cleaner.clean(self.texts[id]), &mut set);
+        let text = self.cleaner.clean(self.texts[id]);
+        self.features.set_of_part(&self.features.part(text), text, &mut set);
         set
     }
 

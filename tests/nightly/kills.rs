@@ -23,7 +23,7 @@ const FRIDAY: &str =
 /// Folder with a state of three nights, and the input of two more.
 struct Trials {
     here: Folder,
-    /// What the outputs of the three nights say.
+    /// Decisions of the outputs of the three nights.
     ledger: Ledger,
 }
 

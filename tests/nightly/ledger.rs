@@ -1,4 +1,4 @@
-//! What the outputs of nights say together, what a state says, and what one batch says.
+//! The decisions of the outputs of several nights together, of a state, and of one batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

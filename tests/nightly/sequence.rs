@@ -18,7 +18,7 @@ pub struct Method {
 struct Corpus {
     docs: Vec<Doc>,
     ledger: Ledger,
-    /// What one batch says.
+    /// Decisions of one batch.
     batch: Removals,
 }
 

@@ -25,7 +25,7 @@ pub(in crate::index) struct NearEntries {
     pub number_reads: u64,
 }
 
-/// What a query has found out about a file, and buffers, which a later one uses again.
+/// Facts that a query has found out about a file, and buffers, which a later one uses again.
 #[derive(Default)]
 pub(in crate::index) struct FingerprintScratch {
     /// The word of the query.

@@ -206,7 +206,7 @@ mod tests {
         (0..trials).filter(|&trial| !agree(trial)).count()
     }
 
-    /// Of 4,000 pairs, 4 would be 1 in 1,000. The texts have more features than the signature has slots.
+    /// Four pairs of 4,000 would be 1 in 1,000. The texts have more features than the signature has slots.
     #[test]
     fn pairs_at_a_half_are_found_as_the_curve_says() {
         let least = similarity(0.5);

@@ -162,7 +162,7 @@ impl fmt::Display for JaccardSpec {
 pub struct MinHashSpec {
     /// Rule by which texts match.
     pub jaccard: JaccardSpec,
-    /// What the user gave of the signature by which candidates are found.
+    /// Parts of the signature that the user gave, by which candidates are found.
     pub banding: Banding,
 }
 

@@ -108,9 +108,7 @@ impl Rule {
         let far_too_long = loop {
             let head = &part[..part.floor_char_boundary(bytes)];
             let whole = head.len() == part.len();
-            short.features.all_of_part(head, if whole { text } else { "" }, &mut sets.short);
-            sets.short.sort_unstable();
-            sets.short.dedup();
+            short.features.set_of_part(head, if whole { text } else { "" }, &mut sets.short);
             // Except for the feature at its end, the text has all features of its head.
             let cut = if whole { 0 } else { 1 };
             let far_too_long = no_short_one_matches(sets.short.len().saturating_sub(cut));

@@ -28,7 +28,7 @@ pub(super) const SOURCE_MARK: char = '\u{4}';
 /// A stretch of a cleaned text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextStretch<'a> {
-    /// What the author wrote.
+    /// Words of the author.
     Own(&'a str),
     /// A topic.
     Topic(&'a str),

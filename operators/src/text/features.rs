@@ -201,9 +201,9 @@ impl Features {
         self.each_of_part(part, whole, |feature| all.push(feature));
     }
 
-    /// Replaces `set` by the hashes of the features of a text, sorted, each once.
-    pub fn set(&self, text: &str, set: &mut Vec<u64>) {
-        self.all(text, set);
+    /// Replaces `set` by the same features, sorted, each once.
+    pub fn set_of_part(&self, part: &str, whole: &str, set: &mut Vec<u64>) {
+        self.all_of_part(part, whole, set);
         set.sort_unstable();
         set.dedup();
     }

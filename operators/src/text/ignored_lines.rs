@@ -76,7 +76,7 @@ fn public_key() -> Secret {
 pub struct CleanedText<'a> {
     /// The whole text.
     pub whole: &'a str,
-    /// What is left of it without the lines that are ignored; the whole text if none are or nothing would be left.
+    /// The text without the lines that are ignored; the whole text if none are or nothing would be left.
     pub compared: &'a str,
 }
 

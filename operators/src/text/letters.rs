@@ -1,5 +1,5 @@
-//! What of a text counts: letters, digits, marks and signs, in one form whatever their case, script and width; and what
-//! does not: white space and punctuation. The tables of docs/design/0025 stand here.
+//! Tells the characters of a text that count (letters, digits, marks and signs, in one form whatever their case, script and
+//! width) from those that do not (white space and punctuation). The tables of docs/design/0025 stand here.
 
 use std::sync::Arc;
 
@@ -277,7 +277,7 @@ fn is_mega(text: &str, at: usize) -> bool {
     behind && text[..at].trim_end_matches(' ').ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// What a sign does at its place.
+/// Effect of a sign at its place.
 enum Sign {
     Counts,
     Separates,
@@ -285,7 +285,7 @@ enum Sign {
     Joins,
 }
 
-/// Returns what a sign does at a place of a text.
+/// Returns the effect of a sign at a place of a text.
 fn sign(text: &str, at: usize, sign: char) -> Sign {
     let length = text[at..].chars().next().map_or(1, char::len_utf8);
     let before = text[..at].chars().next_back();

@@ -93,7 +93,7 @@ pub(super) fn each_normal(text: &str, mut push: impl FnMut(char)) {
     rest.nfkc().for_each(push);
 }
 
-/// What becomes of a character whose NFKC form is not wanted.
+/// Treatment of a character whose NFKC form is not wanted.
 enum Special {
     /// The character stays.
     Itself,

@@ -71,7 +71,7 @@ impl Post {
     }
 }
 
-/// What was cut out of a text.
+/// Account of the stretches that were cut out of a text.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     any: bool,

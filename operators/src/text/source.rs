@@ -132,9 +132,10 @@ fn begins_comment(line: &str) -> bool {
     }
     const DIRECTIVES: [&str; 9] =
         ["define", "include", "if", "elif", "else", "endif", "undef", "pragma", "error"];
-    let hash =
-        line.strip_prefix('#').map(|rest| (rest.is_empty() || rest.starts_with(' '), rest.trim_start()));
-    hash.is_some_and(|(apart, rest)| apart && !DIRECTIVES.iter().any(|word| rest.starts_with(word)))
+    let Some(rest) = line.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with(' ')) else {
+        return false;
+    };
+    !DIRECTIVES.iter().any(|word| rest.trim_start().starts_with(word))
 }
 
 /// Appends lines of code in one form.

@@ -1,4 +1,4 @@
-//! What `zhou2017` deletes: on one thread, and from the dataflow.
+//! `zhou2017` deletes the same on one thread and from the dataflow.
 
 use std::sync::Mutex;
 

@@ -1,10 +1,10 @@
-//! What tells two texts apart, as people are told.
+//! The reasons that tell two texts apart, as people are told them.
 
 use std::fmt;
 
 use crate::Similarity;
 
-/// What tells two texts apart that share most of their features.
+/// A reason why two texts are different that share most of their features.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TellingDifference {
     /// They are of one template, by their numbers.

@@ -1,4 +1,4 @@
-//! What two texts have in common of their stretches of three units, by which code and longer texts are compared.
+//! The stretches of three units that two texts have in common, by which code and longer texts are compared.
 
 use super::alignment::Hunk;
 use super::difference::TellingDifference;
@@ -25,7 +25,7 @@ const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
 /// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
 
-/// What two texts have in common of their stretches of three units.
+/// Shares of their stretches of three units that two texts have in common.
 pub(super) struct Runs {
     /// Share that both have, of all.
     pub alike: Similarity,

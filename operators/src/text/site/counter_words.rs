@@ -127,7 +127,7 @@ pub(super) const LABELS: &[&str] = &[
 /// Words of an update before a time.
 pub(super) const TIMES: &[&str] = &["更新时间", "发布时间", "发表时间", "发表于", "发布于", "更新于", "戳"];
 
-/// What may stand between a number and the end of a counter.
+/// Words that may stand between a number and the end of a counter.
 pub(super) const UNITS: &[&str] =
     &["万次", "万", "亿", "次", "条", "人", "回", "件", "k", "w", "회", "건", "개", "ครั้ง", "раз", "مرة"];
 

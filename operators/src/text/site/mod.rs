@@ -16,7 +16,7 @@ pub(super) struct Cut {
     pub bytes: usize,
 }
 
-/// What a cut stretch is.
+/// Kind of a stretch that is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CutKind {
     /// A tag or comment of HTML.

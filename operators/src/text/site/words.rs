@@ -39,11 +39,16 @@ time title tr track tt u ul var video wbr";
 /// Whether a word in square brackets is an emoticon.
 pub(super) fn is_emoticon(name: &str) -> bool {
     static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| EMOTICONS.split_whitespace().collect());
-    NAMES.contains(name) || NAMES.contains(&*name.to_ascii_lowercase())
+    has(&NAMES, name)
 }
 
 /// Whether a name is that of an element of HTML.
 pub(super) fn is_element(name: &str) -> bool {
     static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| ELEMENTS.split_whitespace().collect());
-    NAMES.contains(name) || NAMES.contains(&*name.to_ascii_lowercase())
+    has(&NAMES, name)
+}
+
+/// Whether names in lower case hold a name, without case. Most names are written in lower case.
+fn has(names: &HashSet<&str>, name: &str) -> bool {
+    names.contains(name) || names.contains(&*name.to_ascii_lowercase())
 }
