@@ -8,7 +8,7 @@
 //! frame of section 1
 //! frame of section 0
 //! footer                 section, offset, lengths and checksum of each frame; what is known of the split
-//! tail                   length of the footer, checksum of the footer, "DDJMAP04"
+//! tail                   length of the footer, checksum of the footer, "DDJMAP05"
 //! ```
 
 use std::io::Write;
@@ -25,7 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cli::terminal::say;
 
-const MAGIC: [u8; 8] = *b"DDJMAP04";
+const MAGIC: [u8; 8] = *b"DDJMAP05";
 /// Length of the tail: length and checksum of the footer, and the magic bytes.
 const TAIL_BYTES: usize = 8 + 8 + MAGIC.len();
 /// Number of the section of rejected records, which every map output can have.

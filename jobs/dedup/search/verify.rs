@@ -55,7 +55,7 @@ impl CorpusSearch {
             return self.name_matched(worker, at, matches);
         }
         let source = match search {
-            Search::Prefix => TextSource::MapOutput,
+            Search::Prefix | Search::Bands(_) => TextSource::MapOutput,
             _ => TextSource::Input(at),
         };
         let matching = rule.clone();

@@ -158,9 +158,9 @@ impl Mapper for Texts {
     }
 }
 
-/// Mapper of MinHash. It has a section of identities, and for each band a section of
-/// [`BandRecord`](crate::search::bands::BandRecord)s. If several documents of a split are identical, the first
-/// has bands and stands for all.
+/// Mapper of MinHash. It has a section of identities, a section of [`StoredText`]s, and for each band a section of
+/// [`BandRecord`](crate::search::bands::BandRecord)s. If several documents of a split are identical, the first has a text and
+/// bands, and stands for all.
 #[derive(Clone)]
 pub struct Bands {
     rule: Rule,
@@ -180,7 +180,7 @@ impl Bands {
 
     /// Returns the number of the section that holds a band.
     pub fn section(band: u32) -> usize {
-        1 + band as usize
+        1 + Texts::TEXTS + band as usize
     }
 }
 
@@ -193,15 +193,16 @@ impl Mapper for Bands {
         let identity = self.secret.identity(text.whole);
         put(&mut sections[0], (identity, doc.doc));
         if !self.seen.insert(identity) {
-            return;
+            return Texts::put(doc, "", &mut sections[Texts::TEXTS]);
         }
+        Texts::put(doc, text.compared, &mut sections[Texts::TEXTS]);
         self.rule.unsorted(text.compared, &mut self.sets);
         let both = self.sets.present().count() == 2;
         for (kind, set) in self.sets.present() {
             let sketch = SmallSketch::new(kind, set, both);
             self.keys.clear();
             self.minhash.bands(set, &mut self.keys);
-            for (section, &key) in sections[1..].iter_mut().zip(&self.keys) {
+            for (section, &key) in sections[Self::section(0)..].iter_mut().zip(&self.keys) {
                 put(section, (key, (doc.doc, sketch)));
             }
         }

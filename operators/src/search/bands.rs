@@ -54,9 +54,11 @@ impl CandidateSearch for BandSearch {
         records: &mut [BandRecord],
         mut emit: impl FnMut(Pair),
     ) -> PassLoad {
-        records.sort_unstable();
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
-        for same in records.chunk_by(|a, b| a.0 == b.0) {
+        load.largest_bucket = load.records.min(1);
+        let met = drop_lone(records);
+        met.sort_unstable();
+        for same in met.chunk_by(|a, b| a.0 == b.0) {
             load.largest_bucket = load.largest_bucket.max(same.len() as u64);
             // Those of one band are sorted by document, so the reference comes first.
             let reference = same.partition_point(|record| self.sides.is_reference(Self::doc(record)));
@@ -72,4 +74,26 @@ impl CandidateSearch for BandSearch {
         }
         load
     }
+}
+
+/// Returns the records whose band may be another's too, and drops most others, which are most records of most corpora. So
+/// what is sorted is a part. Memory: two bytes a record.
+fn drop_lone(records: &mut [BandRecord]) -> &mut [BandRecord] {
+    const WORD: usize = u64::BITS as usize;
+    let words = records.len().div_ceil(WORD / 8).next_power_of_two();
+    let place = |key: u64| ((key >> 6) as usize & (words - 1), 1 << (key & 63));
+    let (mut once, mut again) = (vec![0_u64; words], vec![0_u64; words]);
+    for &(key, _) in records.iter() {
+        let (word, bit) = place(key);
+        again[word] |= once[word] & bit;
+        once[word] |= bit;
+    }
+    let mut kept = 0;
+    for at in 0..records.len() {
+        let record = records[at];
+        let (word, bit) = place(record.0);
+        records[kept] = record;
+        kept += usize::from(again[word] & bit != 0);
+    }
+    &mut records[..kept]
 }

@@ -1,7 +1,6 @@
 //! MinHash: signatures of sets, by which similar sets are found with a known probability.
 
-use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use super::Sets;
 use crate::hash;
@@ -38,17 +37,30 @@ pub struct MinHash {
 /// Value of an empty slot. (One feature in 2^64 has this value, and is then ignored.)
 const EMPTY: u64 = u64::MAX;
 
-/// Number of tries to fill a slot that are looked up, where hashing them takes longer than all else.
-const TRIES: usize = 64;
-/// The first tries of each of the first 256 slots.
-static FIRST_TRIES: LazyLock<Vec<u16>> =
-    LazyLock::new(|| (0..256).flat_map(|slot| tries(slot, 0..TRIES as u64 / 4)).collect());
+/// Largest number of slots for which [`first_tries`] are kept: 64 KiB.
+const MOST_KEPT: usize = 256;
+/// Stands in [`first_tries`] for a try that is not among the first.
+const LATE: u8 = u8::MAX;
 
-/// Returns the slots by which an empty slot is filled, in the order in which they are tried, each as its place among all
-/// slots in parts of 2^16. A hash names four.
-fn tries(slot: usize, hashes: Range<u64>) -> impl Iterator<Item = u16> {
-    let hashes = hashes.map(move |attempt| hash::spread((slot as u64) << 32 | attempt));
-    hashes.flat_map(|hash| [0, 16, 32, 48].map(|bits| (hash >> bits) as u16))
+/// Returns the slot by which an empty slot of `slots` is filled at a try. A hash names four. Every set tries the same slots in
+/// the same order, so sets that agree on those agree on the empty one.
+fn tried(slots: usize, slot: usize, attempt: usize) -> usize {
+    let hash = hash::spread((slot as u64) << 32 | (attempt / 4) as u64);
+    (usize::from((hash >> (attempt % 4 * 16)) as u16) * slots) >> 16
+}
+
+/// Returns, for each slot and each other one, the first try at which the slot is filled by the other; [`LATE`] if that is
+/// not among the first 255. A minimum over the slots that are not empty is found many slots at a time, where going through
+/// the tries one by one takes longer than all else.
+fn first_tries(slots: usize) -> &'static [u8] {
+    static KEPT: [OnceLock<Vec<u8>>; MOST_KEPT + 1] = [const { OnceLock::new() }; MOST_KEPT + 1];
+    KEPT[slots].get_or_init(|| {
+        let mut first = vec![LATE; slots * slots];
+        for (slot, first) in first.chunks_exact_mut(slots).enumerate() {
+            (0..LATE).rev().for_each(|attempt| first[tried(slots, slot, attempt.into())] = attempt);
+        }
+        first
+    })
 }
 
 impl MinHash {
@@ -59,7 +71,7 @@ impl MinHash {
 
     /// Appends the hash of each band to `keys`. `set` has at least one feature.
     ///
-    /// Cost: about 4 ns a feature and 10 ns a slot. If there are fewer features than slots, also 1 ns for
+    /// Cost: about 4 ns a feature and 10 ns a slot. With more than 256 slots and fewer features than slots, also 3 ns for
     /// each slot that is tried to fill an empty one, up to slots² / features of them.
     pub fn bands(&self, set: &[u64], keys: &mut Vec<u64>) {
         let slots = (self.bands * self.rows) as usize;
@@ -70,16 +82,7 @@ impl MinHash {
             let slot = &mut signature[((u128::from(value) * slots as u128) >> 64) as usize];
             *slot = value.min(*slot);
         }
-        let sparse = signature.clone();
-        for (i, slot) in signature.iter_mut().enumerate().filter(|(_, slot)| **slot == EMPTY) {
-            // Every set tries the same slots in the same order, so sets that agree on those agree here.
-            let value_of =
-                |part: u16| Some(sparse[(usize::from(part) * slots) >> 16]).filter(|&value| value != EMPTY);
-            let first = FIRST_TRIES.chunks_exact(TRIES).nth(i).unwrap_or_default();
-            let more = first.len() as u64 / 4..16 * slots as u64;
-            let value = first.iter().copied().find_map(value_of);
-            *slot = value.or_else(|| tries(i, more).find_map(value_of)).unwrap_or(EMPTY);
-        }
+        fill(&mut signature);
         keys.extend(
             signature
                 .chunks_exact(self.rows as usize)
@@ -108,6 +111,26 @@ impl MinHash {
     pub fn probability(&self, similarity: f64) -> f64 {
         1.0 - (1.0 - similarity.powi(self.rows as i32)).powi(self.bands as i32)
     }
+}
+
+/// Fills the empty slots of a signature from others.
+fn fill(signature: &mut [u64]) {
+    let slots = signature.len();
+    if !signature.contains(&EMPTY) {
+        return;
+    }
+    let first_tries = if slots <= MOST_KEPT { first_tries(slots) } else { &[] };
+    let empty: Vec<u8> = signature.iter().map(|&value| if value == EMPTY { LATE } else { 0 }).collect();
+    let mut filled = signature.to_vec();
+    for (slot, value) in filled.iter_mut().enumerate().filter(|(_, value)| **value == EMPTY) {
+        let tries = first_tries.chunks_exact(slots).nth(slot).unwrap_or_default();
+        let first =
+            tries.iter().zip(&empty).fold(LATE, |first, (&attempt, &empty)| first.min(attempt | empty));
+        let more = usize::from(if tries.is_empty() { 0 } else { first })..64 * slots;
+        let mut values = more.map(|attempt| signature[tried(slots, slot, attempt)]);
+        *value = values.find(|&value| value != EMPTY).unwrap_or(EMPTY);
+    }
+    signature.copy_from_slice(&filled);
 }
 
 #[cfg(test)]

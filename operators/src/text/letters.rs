@@ -123,6 +123,8 @@ impl Letters {
                     }
                     out.push(folded);
                     written = LastWritten { spaced: true, gap: false };
+                    at = if c.is_ascii() { take_word(text, after, out) } else { after };
+                    continue;
                 }
                 CharClass::Gap => written.gap = true,
                 CharClass::Optional => {}
@@ -182,6 +184,23 @@ impl Letters {
         }
         numerals::number(&text[at..], |c| self.look_up(c).0, before == Some('第'))
     }
+}
+
+/// Appends the rest of a word of ASCII letters and digits that goes on at a place, and returns its end. No stretch begins
+/// within such a word, but perhaps at the first digit behind a letter, and an `M` may stand for mega.
+fn take_word(text: &str, at: usize, out: &mut String) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = at;
+    while let Some(&byte) = bytes.get(end) {
+        let goes_on = byte.is_ascii_alphabetic() && byte != b'M'
+            || byte.is_ascii_digit() && bytes[end - 1].is_ascii_digit();
+        if !goes_on {
+            break;
+        }
+        out.push(char::from(byte.to_ascii_lowercase()));
+        end += 1;
+    }
+    end
 }
 
 /// Returns the form in which a character of the basic plane is compared, but for traditional characters: lower case,

@@ -84,11 +84,14 @@ fn licence(text: &str) -> usize {
     let (mut end, mut at, mut within, mut in_words) = (0, 0, false, false);
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
-        let closes = trimmed.find("*/");
         let comment =
             within || trimmed.starts_with("/*") && !trimmed.starts_with("/**") || begins_comment(trimmed);
+        if !comment && !trimmed.is_empty() {
+            break;
+        }
+        let closes = trimmed.find("*/");
         // Code may follow on the line that ends the comment.
-        if !comment && !trimmed.is_empty() || closes.is_some_and(|close| close + "*/".len() < trimmed.len()) {
+        if closes.is_some_and(|close| close + "*/".len() < trimmed.len()) {
             break;
         }
         within = (within || trimmed.starts_with("/*")) && closes.is_none();
@@ -103,7 +106,8 @@ fn licence(text: &str) -> usize {
             break;
         }
     }
-    let follows = count(&text.as_bytes()[end..], |byte| byte.is_ascii_alphabetic()) >= FEWEST_LETTERS;
+    let follows =
+        end > 0 && count(&text.as_bytes()[end..], |byte| byte.is_ascii_alphabetic()) >= FEWEST_LETTERS;
     if follows { end } else { 0 }
 }
 

@@ -75,6 +75,7 @@ pub struct CandidateJoin<S: CandidateSearch> {
     sent: Vec<S::Record>,
     arrived: Vec<S::Record>,
     pairs: ExternalSort<Pair>,
+    recent: RecentPairs,
     load: PassLoad,
     loads: Vec<PassLoad>,
 }
@@ -88,6 +89,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             skew,
             of_records: spill.shared_by(HOLDERS / RECORD_HOLDERS),
             pairs: ExternalSort::new(&of_holder).once(),
+            recent: RecentPairs::new(&of_holder),
             of_holder,
             sent: Vec::new(),
             arrived: Vec::new(),
@@ -234,9 +236,9 @@ impl<S: CandidateSearch> CandidateJoin<S> {
 
     /// Reduces records that have met in a cell to candidate pairs.
     fn reduce(&mut self, pass: &S::Pass, records: &mut [S::Record], cell: GridCell) {
-        let pairs = &mut self.pairs;
+        let (pairs, recent) = (&mut self.pairs, &mut self.recent);
         let load = self.search.candidates(pass, records, |pair| {
-            if cell.holds(&pair) {
+            if cell.holds(&pair) && recent.is_new(pair) {
                 pairs.push(pair);
             }
         });
@@ -260,6 +262,29 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         pairs.each(|pair| shuffle.send(worker, pair))?;
         drop(pairs);
         Ok(Candidates { pairs: shuffle.finish(worker)?, loads })
+    }
+}
+
+/// Pairs that were found a short while ago, so that most pairs that several passes find are sorted once.
+struct RecentPairs(Vec<Pair>);
+
+impl RecentPairs {
+    /// Largest number of pairs: 6 MiB.
+    const MOST: usize = 1 << 18;
+    /// Part of the budget of a holder that they may fill, as a divisor.
+    const PARTS: usize = 8;
+
+    fn new(budget: &SpillBudget) -> Self {
+        let room = budget.budget().map_or(Self::MOST, |bytes| bytes / Self::PARTS / size_of::<Pair>());
+        let places = 1 << room.clamp(1, Self::MOST).ilog2();
+        RecentPairs(vec![Pair::new(DocId(0), DocId(0), 0); places])
+    }
+
+    /// Whether a pair of two documents is perhaps new. Notes it in the place of another one.
+    fn is_new(&mut self, pair: Pair) -> bool {
+        let hash = hash::spread(pair.low.0.rotate_left(32) ^ pair.high.0);
+        let place = hash as usize & (self.0.len() - 1);
+        std::mem::replace(&mut self.0[place], pair) != pair
     }
 }
 
