@@ -46,9 +46,10 @@ impl CorpusSearch {
         let mut join = CandidateJoin::new(search, Skew::default(), &self.spill);
         for (number, pass) in (0..).zip(join.passes()) {
             let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
+                let mut firsts = copies.walk();
                 self.section(worker, section(&pass), |worker, frame| {
-                    let firsts = records(frame).filter(|record| copies.is_first(S::doc(record)));
-                    firsts.for_each(|record| each(worker, record));
+                    let records = records(frame).filter(|record| firsts.is_first(S::doc(record)));
+                    records.for_each(|record| each(worker, record));
                 })
             };
             join.pass(worker, &pass, &mut scan)?;
@@ -92,8 +93,9 @@ impl CorpusSearch {
             counters.context("there are more workers than there should be")?;
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(&counts), &self.spill);
+        let mut firsts = copies.walk();
         self.texts(worker, |text| {
-            if copies.is_first(text.doc) {
+            if firsts.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);
                 counting.add(sets.features());
             }
@@ -106,8 +108,9 @@ impl CorpusSearch {
             None => None,
             Some(lookups) => {
                 let mut counting = Counting::new(Arc::clone(&lookups), &self.spill);
+                let mut firsts = copies.walk();
                 self.texts(worker, |text| {
-                    if copies.is_first(text.doc) {
+                    if firsts.is_first(text.doc) {
                         rule.unsorted(text.text, &mut sets);
                         join.lookups(&counts, text.doc, &sets, |mark| counting.add([mark].into_iter()));
                     }
@@ -117,8 +120,9 @@ impl CorpusSearch {
                 Some(LookupMarks::new(lookups, self.sides))
             }
         };
+        let mut firsts = copies.walk();
         self.texts(worker, |text| {
-            if copies.is_first(text.doc) {
+            if firsts.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);
                 join.add(&counts, marks.as_ref(), text.doc, &sets);
             }

@@ -32,9 +32,10 @@ impl CorpusSearch {
         let number = |doc: DocId| night.numbering.number(doc);
         let mut identities =
             self.ranges::<(Identity, u64)>(worker, "Identities", |of: &(Identity, u64)| of.0.0);
+        let mut firsts = copies.walk();
         self.section(worker, 0, |worker, frame| {
-            let firsts = records(frame).filter(|&(_, doc): &(Identity, DocId)| copies.is_first(doc));
-            firsts.for_each(|(identity, doc)| identities.send(worker, (identity, number(doc))));
+            let records = records(frame).filter(|&(_, doc): &(Identity, DocId)| firsts.is_first(doc));
+            records.for_each(|(identity, doc)| identities.send(worker, (identity, number(doc))));
         })?;
         let mut table = runs.table(StateTable::Identities)?;
         each_row(worker, identities, |(identity, text)| table.push(&[identity.0, identity.1, text], b""))?;
@@ -42,12 +43,13 @@ impl CorpusSearch {
 
         let mut ids = self.ranges::<(u64, u64)>(worker, "Ids", |of: &(u64, u64)| of.0);
         let (mut documents, mut texts) = (runs.table(StateTable::Documents)?, runs.table(StateTable::Texts)?);
+        let mut firsts = copies.walk();
         for (split, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             self.stored_texts(worker, split, section, |worker, text| {
                 let (document, Merit { chars, priority }) = (number(text.doc), text.merit);
                 documents.push(&[document, chars, priority.0], text.id.as_bytes())?;
                 ids.send(worker, (key_of_id(text.id.as_bytes()), document));
-                if verified && copies.is_first(text.doc) {
+                if verified && firsts.is_first(text.doc) {
                     texts.push(&[document], text.text.as_bytes())?;
                 }
                 Ok(())
@@ -84,9 +86,10 @@ impl CorpusSearch {
                 }
             };
             let sink: RecordSink<S::Record> = &mut sink;
+            let mut firsts = copies.walk();
             self.section(worker, section(&pass), |worker, frame| {
-                let firsts = records(frame).filter(|record| copies.is_first(S::doc(record)));
-                firsts.for_each(|record| sink(worker, record));
+                let records = records(frame).filter(|record| firsts.is_first(S::doc(record)));
+                records.for_each(|record| sink(worker, record));
             })?;
             failed?;
             of_text.write(&mut sketches)?;

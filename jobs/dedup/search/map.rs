@@ -34,9 +34,9 @@ struct Head {
 pub(super) struct IdenticalDocs(pub Vec<(DocId, DocId)>);
 
 impl IdenticalDocs {
-    /// Whether no earlier document is identical to this one.
-    pub fn is_first(&self, doc: DocId) -> bool {
-        self.0.binary_search_by_key(&doc, |copy| copy.0).is_err()
+    /// Begins to walk over all documents in their order, to tell the first ones from the others.
+    pub fn walk(&self) -> FirstsWalk<'_> {
+        FirstsWalk { rest: &self.0 }
     }
 
     /// Returns the first document of each of them.
@@ -53,6 +53,22 @@ impl IdenticalDocs {
     /// Adds all of them to the matches.
     pub fn add_to(self, worker: &mut Worker, matches: &mut FoundMatches) {
         self.0.into_iter().for_each(|(doc, first)| matches.add_copy(worker, doc, first));
+    }
+}
+
+/// Tells of documents in ascending order whether no earlier one is identical.
+pub(super) struct FirstsWalk<'a> {
+    /// Documents that are identical to an earlier one, without those that were passed.
+    rest: &'a [(DocId, DocId)],
+}
+
+impl FirstsWalk<'_> {
+    /// Whether no earlier document is identical to this one, which no document may follow that comes before it.
+    pub fn is_first(&mut self, doc: DocId) -> bool {
+        while self.rest.first().is_some_and(|copy| copy.0 < doc) {
+            self.rest = &self.rest[1..];
+        }
+        self.rest.first().is_none_or(|copy| copy.0 != doc)
     }
 }
 

@@ -108,10 +108,15 @@ impl Rule {
         let far_too_long = loop {
             let head = &part[..part.floor_char_boundary(bytes)];
             let whole = head.len() == part.len();
-            short.features.set_of_part(head, if whole { text } else { "" }, &mut sets.short);
+            short.features.all_of_part(head, if whole { text } else { "" }, &mut sets.short);
             // Except for the feature at its end, the text has all features of its head.
             let cut = if whole { 0 } else { 1 };
-            let far_too_long = no_short_one_matches(sets.short.len().saturating_sub(cut));
+            let mut far_too_long = no_short_one_matches(distinct_at_least(&sets.short).saturating_sub(cut));
+            if !far_too_long {
+                sets.short.sort_unstable();
+                sets.short.dedup();
+                far_too_long = no_short_one_matches(sets.short.len().saturating_sub(cut));
+            }
             if far_too_long || whole {
                 break far_too_long;
             }
@@ -214,6 +219,14 @@ impl Rule {
         let reader = self.reader.as_ref()?;
         reader.difference(a.read(), b.read(), NumbersOfPair::new(a.numbers(), b.numbers()), similarity)
     }
+}
+
+/// Returns a number of distinct hashes that a list has at least, nearly always within a hundredth of their number where it
+/// is below 100. Cost: 1 ns a hash, where sorting them takes 10.
+fn distinct_at_least(hashes: &[u64]) -> usize {
+    let mut seen = [0_u64; 64];
+    hashes.iter().for_each(|hash| seen[(hash >> 6) as usize & 63] |= 1 << (hash & 63));
+    seen.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
 /// Returns the kind of sets that two texts are compared by: the long sets if both texts have one. `smaller`:

@@ -33,6 +33,11 @@ pub(super) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl 
                 at += 3;
                 continue;
             }
+            if rest.as_bytes().get(at).is_some_and(u8::is_ascii_graphic) {
+                last = Some(at);
+                at += 1;
+                continue;
+            }
             let Some(c) = rest[at..].chars().next() else { break None };
             let rule = rule(c);
             if u32::from(rule) != c as u32 {
@@ -200,6 +205,7 @@ mod tests {
         assert!(('\0'..=char::MAX).filter(han).eq('\u{4E00}'..='\u{9FFF}'));
         let stays = |c: char| rule(c as u16) == c as u16 && c.len_utf8() == 3;
         assert_eq!(('\u{4E00}'..='\u{9FFF}').find(|&c| !stays(c)), None);
+        assert_eq!(('!'..='~').find(|&c| rule(c as u16) != c as u16 || !c.is_ascii_graphic()), None);
     }
 
     #[test]

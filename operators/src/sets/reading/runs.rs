@@ -10,7 +10,7 @@ use crate::Similarity;
 const PAGE: usize = 100 * WORD;
 /// Least share of stretches of three units that two pieces of code, or two pages, have in common.
 pub(super) const ALIKE: Similarity = Similarity::millionths(860_000);
-/// The same of code of which more than a quarter is numbers.
+/// The same of code of which more than a sixth is numbers.
 const TABLES_ALIKE: Similarity = Similarity::millionths(950_000);
 /// The same of two texts of words that are shorter than a page.
 const SHORT_ALIKE: Similarity = Similarity::millionths(800_000);

@@ -67,12 +67,14 @@ impl PairReader {
             return template.or_else(unlike).or_else(titles);
         };
         let common = length(ta) - hunks.iter().map(|hunk| length(&ta[hunk.a.clone()])).sum::<usize>();
-        if code {
-            let table = 4 * numbers.counts[0].min(numbers.counts[1]) > ta.len();
-            return Runs::new(ta, tb, &hunks).of_code(table);
-        }
         let heads = [a.head, b.head];
         let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(ta, tb, hunk, heads)).collect();
+        if code {
+            let table = 6 * numbers.counts[0].min(numbers.counts[1]) > ta.len();
+            let constant = common < LONG && places.iter().any(other_numbers);
+            let constant = constant.then_some(TellingDifference::Number);
+            return constant.or_else(|| Runs::new(ta, tb, &hunks).of_code(table));
+        }
         if wordy && common >= MANY_WORDS {
             let runs = Runs::new(ta, tb, &hunks);
             return runs.of_words(common).or_else(|| subject(words, &places, runs.alike < ALIKE));
