@@ -63,7 +63,7 @@ pub(super) struct FirstsWalk<'a> {
 }
 
 impl FirstsWalk<'_> {
-    /// Whether no earlier document is identical to this one, which no document may follow that comes before it.
+    /// Whether no earlier document is identical to this one. Documents must be asked for in ascending order.
     pub fn is_first(&mut self, doc: DocId) -> bool {
         while self.rest.first().is_some_and(|copy| copy.0 < doc) {
             self.rest = &self.rest[1..];
@@ -99,7 +99,7 @@ impl PartMapper {
 
 impl CorpusSearch {
     /// Begins the map output of a split whose documents the caller makes of parts of those of the input. It serves the
-    /// search by prefixes alone, since other searches read texts from the input again.
+    /// search by prefixes alone, since parts have no bands or fingerprints.
     pub fn map_parts(&self, split: u32, cleaner: Cleaner) -> Result<PartMapper> {
         let texts = Texts::new(self.secret);
         let writer = self.outputs.create(split, texts.sections())?;
@@ -153,7 +153,9 @@ impl CorpusSearch {
         let mut head = Head { secret, ..Head::default() };
         head.counts.code = cleaner.knows_code().then_some(0);
         let sections = mapper.sections();
-        let mut writer = self.outputs.create(number, sections + usize::from(self.night.is_some()))?;
+        // A night ignores no lines, so what is compared is the whole text.
+        let of_state = self.night.is_some() && !mapper.stores_texts();
+        let mut writer = self.outputs.create(number, sections + usize::from(of_state))?;
         let mut reader = SplitReader::new(number, split, &self.reading, at);
         while let Some(mut batch) = reader.next()? {
             head.counts.docs += batch.docs().len() as u64;

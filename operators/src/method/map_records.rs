@@ -23,6 +23,11 @@ pub trait Mapper: Clone + Send + Sync {
     /// Returns the number of sections. The first section has the identity of every document and the document,
     /// except for `zhou2017`.
     fn sections(&self) -> usize;
+    /// Whether the section [`Texts::TEXTS`] has every document with what is compared of its text, but perhaps of those that are
+    /// identical to an earlier one.
+    fn stores_texts(&self) -> bool {
+        false
+    }
     /// Appends the entries of a document to the sections. `text`: its cleaned text.
     fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]);
 }
@@ -152,6 +157,10 @@ impl Mapper for Texts {
         2
     }
 
+    fn stores_texts(&self) -> bool {
+        true
+    }
+
     fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         put(&mut sections[0], (self.secret.identity(text.whole), doc.doc));
         Texts::put(doc, text.compared, &mut sections[Self::TEXTS]);
@@ -187,6 +196,10 @@ impl Bands {
 impl Mapper for Bands {
     fn sections(&self) -> usize {
         Self::section(self.minhash.bands)
+    }
+
+    fn stores_texts(&self) -> bool {
+        true
     }
 
     fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {

@@ -76,8 +76,8 @@ impl CandidateSearch for BandSearch {
     }
 }
 
-/// Returns the records whose band may be another's too, and drops most others, which are most records of most corpora. So
-/// what is sorted is a part. Memory: two bytes a record.
+/// Returns the records whose band another record may have too, and drops most others. In most corpora these are most records,
+/// so few are left to be sorted. Memory: two to four bytes a record.
 fn drop_lone(records: &mut [BandRecord]) -> &mut [BandRecord] {
     const WORD: usize = u64::BITS as usize;
     let words = records.len().div_ceil(WORD / 8).next_power_of_two();

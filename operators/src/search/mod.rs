@@ -64,7 +64,7 @@ pub trait CandidateSearch: 'static {
         None
     }
     /// Emits each candidate pair of the records. `records`: all records of one or several keys, in any order;
-    /// they may be reordered. A pair may be emitted in several passes.
+    /// their order and content are lost. A pair may be emitted in several passes.
     fn candidates(
         &mut self,
         pass: &Self::Pass,

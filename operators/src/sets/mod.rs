@@ -221,8 +221,8 @@ impl Rule {
     }
 }
 
-/// Returns a number of distinct hashes that a list has at least, nearly always within a hundredth of their number where it
-/// is below 100. Cost: 1 ns a hash, where sorting them takes 10.
+/// Returns a number of distinct hashes that a list has at least: of 100 on average one less than there are, of 500 thirty.
+/// Cost: 1 ns a hash, where sorting them takes 10.
 fn distinct_at_least(hashes: &[u64]) -> usize {
     let mut seen = [0_u64; 64];
     hashes.iter().for_each(|hash| seen[(hash >> 6) as usize & 63] |= 1 << (hash & 63));

@@ -72,7 +72,8 @@ impl Letters {
 
     /// Appends what counts of a text to `out`. Between two words of a spaced script stands one space where something was
     /// left out, also between `out` and what is appended. `aside`: is called with each pictograph and question mark, to append
-    /// it. `stretch`: is called with each place of the text but those of letters that stay as they are; if it appends a stretch
+    /// it. `stretch`: is called with each place of the text but those of letters that stay as they are and those within words of
+    /// ASCII; if it appends a stretch
     /// that begins there in its own way, it returns the length of that in bytes, and otherwise 0.
     ///
     /// Cost: about 2 ns a byte.
@@ -187,20 +188,13 @@ impl Letters {
 }
 
 /// Appends the rest of a word of ASCII letters and digits that goes on at a place, and returns its end. No stretch begins
-/// within such a word, but perhaps at the first digit behind a letter, and an `M` may stand for mega.
+/// within such a word. It ends before an `M`, which may stand for mega.
 fn take_word(text: &str, at: usize, out: &mut String) -> usize {
-    let bytes = text.as_bytes();
-    let mut end = at;
-    while let Some(&byte) = bytes.get(end) {
-        let goes_on = byte.is_ascii_alphabetic() && byte != b'M'
-            || byte.is_ascii_digit() && bytes[end - 1].is_ascii_digit();
-        if !goes_on {
-            break;
-        }
-        out.push(char::from(byte.to_ascii_lowercase()));
-        end += 1;
-    }
-    end
+    let goes_on = |byte: &&u8| byte.is_ascii_alphanumeric() && **byte != b'M';
+    let bytes = text.as_bytes()[at..].iter().take_while(goes_on);
+    let start = out.len();
+    out.extend(bytes.map(|&byte| char::from(byte.to_ascii_lowercase())));
+    at + (out.len() - start)
 }
 
 /// Returns the form in which a character of the basic plane is compared, but for traditional characters: lower case,

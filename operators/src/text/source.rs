@@ -22,9 +22,14 @@ const DEEPER: char = '\u{6}';
 /// Stands before a line that is less deep than the one before.
 const LESS_DEEP: char = '\u{7}';
 
-/// Whether a text is code: behind its licence the letters are of ASCII, and signs of syntax are frequent.
+/// Whether a text is code: it begins with a licence in comments as of C, or behind its licence the letters are of ASCII, and
+/// signs of syntax are frequent.
 pub(super) fn is_source(text: &str) -> bool {
-    let head = &text[licence(text)..];
+    let licence = licence(text);
+    if licence > 0 && text.trim_start().starts_with('/') {
+        return true;
+    }
+    let head = &text[licence..];
     let head = &head[..head.floor_char_boundary(HEAD)];
     // Most texts of other scripts are told to be none by these two counts, which cost little.
     let letters = count(head.as_bytes(), |byte| byte.is_ascii_alphabetic());
@@ -189,6 +194,7 @@ mod tests {
             assert!(is_source(text), "{text}");
             assert!(is_source(&format!("// {}\n{text}", "Copyright of nobody. ".repeat(20))), "{text}");
         }
+        assert!(is_source("// Copyright 2020 A. B.\n\n//! Tests of all that is not public.\n\nmod tests;"));
         for text in [
             "I do not support it. https://example.com/view_all?user_id=17&post_id=99&utm_source=feed_a",
             "The nurse wrote it; the doctor signed it; the lab kept it; the state read it; the drug is safe.",

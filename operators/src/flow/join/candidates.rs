@@ -61,7 +61,7 @@ impl Candidates {
 /// ```
 ///
 /// Memory without a budget: the records of a pass that arrive, if there are several workers those that this
-/// worker sends as well, and 24 bytes for each pair. With a budget, that budget: records beyond it are sorted
+/// worker sends as well, 24 bytes for each pair, and 6 MiB of pairs that were found last. With a budget, that budget: records beyond it are sorted
 /// by key on disk, and are given to the search some keys at a time.
 pub struct CandidateJoin<S: CandidateSearch> {
     search: S,
@@ -84,12 +84,13 @@ impl<S: CandidateSearch> CandidateJoin<S> {
     /// Makes a join without pairs.
     pub fn new(search: S, skew: Skew, spill: &SpillBudget) -> Self {
         let of_holder = spill.shared_by(HOLDERS);
+        let recent = RecentPairs::new(&of_holder, search.passes().len());
         CandidateJoin {
             search,
             skew,
             of_records: spill.shared_by(HOLDERS / RECORD_HOLDERS),
             pairs: ExternalSort::new(&of_holder).once(),
-            recent: RecentPairs::new(&of_holder),
+            recent,
             of_holder,
             sent: Vec::new(),
             arrived: Vec::new(),
@@ -274,9 +275,11 @@ impl RecentPairs {
     /// Part of the budget of a holder that they may fill, as a divisor.
     const PARTS: usize = 8;
 
-    fn new(budget: &SpillBudget) -> Self {
+    /// Makes room for pairs, or for one alone if there is one pass.
+    fn new(budget: &SpillBudget, passes: usize) -> Self {
+        let most = if passes > 1 { Self::MOST } else { 1 };
         let room = budget.budget().map_or(Self::MOST, |bytes| bytes / Self::PARTS / size_of::<Pair>());
-        let places = 1 << room.clamp(1, Self::MOST).ilog2();
+        let places = 1 << room.clamp(1, most).ilog2();
         RecentPairs(vec![Pair::new(DocId(0), DocId(0), 0); places])
     }
 

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
 use super::units::TextUnit;
 
 /// A place where two texts differ: units of the first that stand against units of the second.
@@ -13,32 +11,29 @@ pub(super) struct Hunk {
     pub b: Range<usize>,
 }
 
-/// Largest number of differing units, times units of both texts, for which two texts are aligned. Beyond it they differ
-/// so much that no single word decides.
+/// Largest number of differing units, times units of both texts, up to which two texts are aligned.
 const MOST_STEPS: usize = 40_000_000;
-/// Largest number of differing units for which all steps of the alignment are kept: half a megabyte.
-const MOST_EDITS: usize = 512;
+/// Largest number of differing units up to which two texts are aligned, for which 8 MiB are held. Beyond it they differ so
+/// much that no single word decides.
+const MOST_EDITS: usize = 2048;
 
-/// Returns the places where two texts differ, in order; `None` if the texts are long and differ in too much.
+/// Returns the places where two texts differ, in order; `None` if they differ in too much.
 ///
-/// `differing`: an estimate of the number of units in which they differ. Places with at most one equal unit between them
-/// are one place. (The algorithm is the one without heuristics: with them, a licence within a longer file shares next to
-/// nothing.) Cost: 0.3 ns for each equal unit and some 2 ns for each pair of differing ones; where there are more than 512
-/// of these, up to some 2 ns for each unit of both and each differing unit.
-pub(super) fn align(a: &[TextUnit], b: &[TextUnit], differing: usize) -> Option<Vec<Hunk>> {
-    if (a.len() + b.len()).saturating_mul(differing) > MOST_STEPS {
-        return None;
-    }
+/// Places with at most one equal unit between them are one place. Cost: 0.3 ns for each equal unit and some 2 ns for each
+/// pair of differing ones, up to 100 ms.
+pub(super) fn align(a: &[TextUnit], b: &[TextUnit]) -> Option<Vec<Hunk>> {
     let start = common_prefix(a, b);
     let behind = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let (middle_a, middle_b) = (&a[start..a.len() - behind], &b[start..b.len() - behind]);
-    let mut hunks: Vec<Hunk> = Vec::new();
-    let found = match middle_a.len().min(middle_b.len()) {
-        0 => Some(vec![Hunk { a: 0..middle_a.len(), b: 0..middle_b.len() }]),
-        _ if differing > MOST_EDITS || middle_a.len().abs_diff(middle_b.len()) > MOST_EDITS => None,
-        _ => shortest_edits(middle_a, middle_b),
+    let (a, b) = (&a[start..a.len() - behind], &b[start..b.len() - behind]);
+    if a.is_empty() && b.is_empty() {
+        return Some(Vec::new());
+    }
+    let found = match a.len().min(b.len()) {
+        0 => vec![Hunk { a: 0..a.len(), b: 0..b.len() }],
+        _ => shortest_edits(a, b, MOST_EDITS.min(MOST_STEPS / (a.len() + b.len())))?,
     };
-    for Hunk { a, b } in found.unwrap_or_else(|| long_edits(middle_a, middle_b)) {
+    let mut hunks: Vec<Hunk> = Vec::new();
+    for Hunk { a, b } in found {
         let (a, b) = (a.start + start..a.end + start, b.start + start..b.end + start);
         match hunks.last_mut().filter(|last| a.start - last.a.end <= 1 && b.start - last.b.end <= 1) {
             Some(last) => (last.a.end, last.b.end) = (a.end, b.end),
@@ -60,23 +55,27 @@ fn common_prefix(a: &[TextUnit], b: &[TextUnit]) -> usize {
     at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns the places of a shortest list of units that are left out of `a` and added of `b`; `None` if there are more than
-/// [`MOST_EDITS`].
+/// Returns the places of a shortest list of units that are left out of `a` and added of `b`; `None` if it has more than `most`
+/// units.
 ///
 /// After `d` such edits, `reached[d]` says for each difference between the places in `a` and in `b`, from -d to d in steps
 /// of two, how far in `a` one can get. The places are found on the way back. Source: Myers, "An O(ND) Difference Algorithm
 /// and Its Variations", Algorithmica 1986.
-fn shortest_edits(a: &[TextUnit], b: &[TextUnit]) -> Option<Vec<Hunk>> {
-    let mut reached: Vec<u32> = Vec::with_capacity(1 << 10);
+fn shortest_edits(a: &[TextUnit], b: &[TextUnit], most: usize) -> Option<Vec<Hunk>> {
+    if a.len().abs_diff(b.len()) > most {
+        return None;
+    }
+    let mut reached: Vec<u32> = Vec::with_capacity(1 << 8);
     let row = |edits: usize| edits * (edits + 1) / 2;
-    // The furthest place in `a` by one more edit than a row has: by a unit of `b`, or by one of `a`.
+    // Returns the furthest place in `a` that one more edit than a row has reaches, and whether this edit leaves out a unit of
+    // `a` and adds none of `b`.
     let furthest = |before: &[u32], at: usize| {
         let added = before.get(at).copied();
         let left_out = at.checked_sub(1).map(|at| before[at] + 1);
         (added.max(left_out).unwrap_or(0) as usize, left_out > added)
     };
     let edits = 'found: {
-        for edits in 0..=MOST_EDITS.min(a.len() + b.len()) {
+        for edits in 0..=most.min(a.len() + b.len()) {
             for at in 0..=edits {
                 let before = &reached[row(edits.saturating_sub(1))..row(edits)];
                 let of_a = furthest(before, at).0;
@@ -108,13 +107,6 @@ fn shortest_edits(a: &[TextUnit], b: &[TextUnit]) -> Option<Vec<Hunk>> {
     Some(hunks)
 }
 
-/// Returns the places where long texts differ that differ in much, in memory that grows with their length alone.
-fn long_edits(a: &[TextUnit], b: &[TextUnit]) -> Vec<Hunk> {
-    let edits = capture_diff_slices(Algorithm::RawMyers, a, b);
-    let differing = edits.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    differing.map(|op| Hunk { a: op.old_range(), b: op.new_range() }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -128,7 +120,7 @@ mod tests {
             b in prop::collection::vec(0..5_u32, 0..40),
         ) {
             let [a, b] = [a, b].map(|text| text.into_iter().map(TextUnit).collect::<Vec<_>>());
-            let hunks = shortest_edits(&a, &b).unwrap();
+            let hunks = shortest_edits(&a, &b, 80).unwrap();
             let (mut at_a, mut at_b, mut edits) = (0, 0, 0);
             for Hunk { a: of_a, b: of_b } in &hunks {
                 prop_assert!(!of_a.is_empty() || !of_b.is_empty());
@@ -151,19 +143,32 @@ mod tests {
         }
 
         #[test]
-        fn long_texts_are_aligned_in_as_few_edits(
-            edits in prop::collection::vec((0..3000_usize, any::<bool>()), 300..900),
+        fn places_lie_between_equal_units(
+            head in 0..20_usize,
+            tail in 0..20_usize,
+            edits in prop::collection::vec((0..60_usize, any::<bool>()), 0..20),
         ) {
-            let a: Vec<TextUnit> = (0..3000).map(|i| TextUnit(i % 700)).collect();
-            let mut b = a.clone();
+            let a: Vec<TextUnit> = (0..100).map(|i| TextUnit(i % 7)).collect();
+            let mut b = a[head..a.len() - tail].to_vec();
             for (at, add) in edits {
-                if add { b.insert(at.min(b.len()), TextUnit(9999)); } else { b.remove(at.min(b.len() - 1)); }
+                if add { b.insert(at.min(b.len()), TextUnit(9)); } else { b.remove(at.min(b.len() - 1)); }
             }
-            let count = |hunks: Vec<Hunk>| hunks.iter().map(|hunk| hunk.a.len() + hunk.b.len()).sum::<usize>();
-            let library = count(long_edits(&a, &b));
-            let found = align(&a, &b, 1).map(|hunks| hunks.last().unwrap().a.end <= a.len());
-            prop_assert_eq!(found, Some(true));
-            prop_assert!(shortest_edits(&a, &b).is_none_or(|hunks| count(hunks) == library));
+            let (mut at_a, mut at_b) = (0, 0);
+            for Hunk { a: of_a, b: of_b } in align(&a, &b).unwrap() {
+                prop_assert_eq!(&a[at_a..of_a.start], &b[at_b..of_b.start]);
+                (at_a, at_b) = (of_a.end, of_b.end);
+            }
+            prop_assert_eq!(&a[at_a..], &b[at_b..]);
         }
+    }
+
+    #[test]
+    fn texts_that_differ_in_very_much_are_not_aligned() {
+        let digits = |seed: u64| -> Vec<TextUnit> {
+            (0..300_000).map(|i| TextUnit((crate::hash::spread(seed << 32 | i) & 1) as u32)).collect()
+        };
+        assert_eq!(align(&digits(1), &digits(2)), None);
+        let [long, short] = [5000, 100].map(|length| (0..length).map(TextUnit).collect::<Vec<_>>());
+        assert_eq!(align(&long[1..], &short[..99]), None);
     }
 }

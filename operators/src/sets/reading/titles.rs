@@ -30,7 +30,7 @@ pub(super) fn subject(words: &WordTables, places: &[Place], alone: bool) -> Opti
 /// Returns that the titles of two texts name other things, where the texts are too long to be aligned as a whole.
 pub(super) fn other_titles(words: &WordTables, a: &[TextUnit], b: &[TextUnit]) -> Option<TellingDifference> {
     let [a, b] = [a, b].map(|text| &text[..text.len().min(4 * TITLE)]);
-    let hunks = align(a, b, a.len() + b.len())?;
+    let hunks = align(a, b)?;
     let places: Vec<Place> = hunks.iter().filter_map(|hunk| place(a, b, hunk, [None; 2])).collect();
     subject(words, &places, false)
 }

@@ -57,10 +57,7 @@ impl PairReader {
         if template.is_some() && !code && !wordy {
             return template;
         }
-        let units = (ta.len() + tb.len()) as u64;
-        let differing =
-            units * u64::from(Similarity::ONE.as_millionths() - similarity.as_millionths()) / 1_000_000;
-        let Some(hunks) = align(ta, tb, differing as usize) else {
+        let Some(hunks) = align(ta, tb) else {
             let least = if code { ALIKE } else { UNREAD_ALIKE };
             let unlike = || (similarity < least).then_some(TellingDifference::Runs(similarity));
             let titles = || if code { None } else { other_titles(words, ta, tb) };
