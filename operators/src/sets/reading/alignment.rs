@@ -107,6 +107,20 @@ fn shortest_edits(a: &[TextUnit], b: &[TextUnit], most: usize) -> Option<Vec<Hun
     Some(hunks)
 }
 
+/// Returns how many units two texts have in common in any order, each as often as both have it. Cost: that of sorting both.
+pub(super) fn common_units(a: &[TextUnit], b: &[TextUnit]) -> usize {
+    let [a, mut b] = [a, b].map(|units| {
+        let mut units = units.to_vec();
+        units.sort_unstable();
+        units.into_iter().peekable()
+    });
+    let mut has_next = |unit: TextUnit| {
+        while b.next_if(|&other| other < unit).is_some() {}
+        b.next_if_eq(&unit).is_some()
+    };
+    a.filter(|&unit| has_next(unit)).count()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -159,6 +173,15 @@ mod tests {
                 (at_a, at_b) = (of_a.end, of_b.end);
             }
             prop_assert_eq!(&a[at_a..], &b[at_b..]);
+        }
+    }
+
+    #[test]
+    fn common_units_are_counted_as_often_as_both_have_them() {
+        for (a, b, common) in [(&[3, 1, 1, 2][..], &[1, 1, 1, 3][..], 3), (&[1, 2], &[3], 0), (&[], &[1], 0)]
+        {
+            let [a, b] = [a, b].map(|text| text.iter().map(|&unit| TextUnit(unit)).collect::<Vec<_>>());
+            assert_eq!([common_units(&a, &b), common_units(&b, &a)], [common; 2]);
         }
     }
 

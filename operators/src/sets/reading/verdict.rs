@@ -1,6 +1,6 @@
 //! The verdict on two texts that share most features: whether what differs decides.
 
-use super::alignment::align;
+use super::alignment::{align, common_units};
 use super::difference::TellingDifference;
 use super::numbers::NumbersOfPair;
 use super::place::{LONG, PHRASE, Place, SHORT, WORD, length, other_numbers, place};
@@ -59,7 +59,10 @@ impl PairReader {
         }
         let Some(hunks) = align(ta, tb) else {
             let least = if code { ALIKE } else { UNREAD_ALIKE };
-            let unlike = || (similarity < least).then_some(TellingDifference::Runs(similarity));
+            // Texts of few distinct features, such as those of genes, have nearly all of them whatever they say.
+            let common = common_units(ta, tb);
+            let alike = similarity.min(Similarity::ratio(common, ta.len() + tb.len() - common));
+            let unlike = || (alike < least).then_some(TellingDifference::Runs(alike));
             let titles = || if code { None } else { other_titles(words, ta, tb) };
             return template.or_else(unlike).or_else(titles);
         };
