@@ -75,3 +75,29 @@ fn without_reading_many_of_them_are_judged_wrongly() {
     let found: Vec<String> = cases.flat_map(|case| wrong("auto:templates=same", &case)).collect();
     assert!(found.len() > 30, "{found:?}");
 }
+
+/// Lines of four letters share nearly all features whatever they say, so the lines themselves must be compared.
+#[test]
+fn long_texts_of_few_distinct_features_are_told_apart() {
+    let mut random = 1_u64;
+    let mut line = || -> String {
+        let letter = |_| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b"ACGT"[(random >> 62) as usize])
+        };
+        (0..60).map(letter).collect()
+    };
+    let one: Vec<String> = (0..5000).map(|_| line()).collect();
+    let other: Vec<String> = (0..5000).map(|_| line()).collect();
+    let mut edited = one.clone();
+    edited.iter_mut().step_by(40).for_each(|changed| *changed = line());
+    let document = |id: &str, lines: &[String]| Document { id: id.to_owned(), text: lines.join("\n") };
+    let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+    let case = Case {
+        case: "genes".to_owned(),
+        docs: vec![document("one", &one), document("other", &other), document("edited", &edited)],
+        same: vec![pair("one", "edited")],
+        different: vec![pair("one", "other"), pair("other", "edited")],
+    };
+    assert_eq!(wrong("auto", &case), Vec::<String>::new());
+}

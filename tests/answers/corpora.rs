@@ -44,7 +44,9 @@ impl<'a> Sets<'a> {
     fn of(&mut self, id: &str) -> Vec<u64> {
         let mut set = Vec::new();
         let text = self.cleaner.clean(self.texts[id]);
-        self.features.set_of_part(&self.features.part(text), text, &mut set);
+        self.features.all(text, &mut set);
+        set.sort_unstable();
+        set.dedup();
         set
     }
 

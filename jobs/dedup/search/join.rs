@@ -48,8 +48,11 @@ impl CorpusSearch {
             let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 let mut firsts = copies.walk();
                 self.section(worker, section(&pass), |worker, frame| {
-                    let records = records(frame).filter(|record| firsts.is_first(S::doc(record)));
-                    records.for_each(|record| each(worker, record));
+                    for record in records(frame) {
+                        if firsts.is_first(S::doc(&record)) {
+                            each(worker, record);
+                        }
+                    }
                 })
             };
             join.pass(worker, &pass, &mut scan)?;

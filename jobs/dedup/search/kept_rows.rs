@@ -34,8 +34,11 @@ impl CorpusSearch {
             self.ranges::<(Identity, u64)>(worker, "Identities", |of: &(Identity, u64)| of.0.0);
         let mut firsts = copies.walk();
         self.section(worker, 0, |worker, frame| {
-            let records = records(frame).filter(|&(_, doc): &(Identity, DocId)| firsts.is_first(doc));
-            records.for_each(|(identity, doc)| identities.send(worker, (identity, number(doc))));
+            for (identity, doc) in records::<(Identity, DocId)>(frame) {
+                if firsts.is_first(doc) {
+                    identities.send(worker, (identity, number(doc)));
+                }
+            }
         })?;
         let mut table = runs.table(StateTable::Identities)?;
         each_row(worker, identities, |(identity, text)| table.push(&[identity.0, identity.1, text], b""))?;
@@ -88,8 +91,11 @@ impl CorpusSearch {
             let sink: RecordSink<S::Record> = &mut sink;
             let mut firsts = copies.walk();
             self.section(worker, section(&pass), |worker, frame| {
-                let records = records(frame).filter(|record| firsts.is_first(S::doc(record)));
-                records.for_each(|record| sink(worker, record));
+                for record in records(frame) {
+                    if firsts.is_first(S::doc(&record)) {
+                        sink(worker, record);
+                    }
+                }
             })?;
             failed?;
             of_text.write(&mut sketches)?;

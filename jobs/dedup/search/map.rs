@@ -154,8 +154,8 @@ impl CorpusSearch {
         head.counts.code = cleaner.knows_code().then_some(0);
         let sections = mapper.sections();
         // A night ignores no lines, so what is compared is the whole text.
-        let of_state = self.night.is_some() && !mapper.stores_texts();
-        let mut writer = self.outputs.create(number, sections + usize::from(of_state))?;
+        let texts_of_state = usize::from(self.night.is_some() && !mapper.stores_texts());
+        let mut writer = self.outputs.create(number, sections + texts_of_state)?;
         let mut reader = SplitReader::new(number, split, &self.reading, at);
         while let Some(mut batch) = reader.next()? {
             head.counts.docs += batch.docs().len() as u64;

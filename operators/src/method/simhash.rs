@@ -316,7 +316,7 @@ mod tests {
 
     fn feature<W: Bits>(text: &str) -> W {
         let mut set = Vec::new();
-        Features::Chars(1).set_of_part(text, text, &mut set);
+        Features::Chars(1).all(text, &mut set);
         W::of_feature(set[0])
     }
 

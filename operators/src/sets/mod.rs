@@ -1,9 +1,8 @@
 //! Sets of features that texts are compared by, and the rule by which two texts match.
 //!
 //! A rule may also read two texts side by side (`reading`). Here is also what searches need of sets: counts of features,
-//! MinHash signatures, and odd sketches (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This
-//! room uses
-//! `text`, `hash`, `record` and `spill`; `search`, `method`, `evaluate`, `flow` and the jobs use it.
+//! MinHash signatures, and odd sketches (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot
+//! match. This room uses `text`, `hash`, `record` and `spill`; `search`, `method`, `evaluate`, `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;
 pub mod minhash;
@@ -113,8 +112,7 @@ impl Rule {
             let cut = if whole { 0 } else { 1 };
             let mut far_too_long = no_short_one_matches(distinct_at_least(&sets.short).saturating_sub(cut));
             if !far_too_long {
-                sets.short.sort_unstable();
-                sets.short.dedup();
+                sort_once(&mut sets.short);
                 far_too_long = no_short_one_matches(sets.short.len().saturating_sub(cut));
             }
             if far_too_long || whole {
@@ -221,6 +219,12 @@ impl Rule {
     }
 }
 
+/// Sorts features and drops repetitions.
+fn sort_once(features: &mut Vec<u64>) {
+    features.sort_unstable();
+    features.dedup();
+}
+
 /// Returns a number of distinct hashes that a list has at least: of 100 on average one less than there are, of 500 thirty.
 /// Cost: 1 ns a hash, where sorting them takes 10.
 fn distinct_at_least(hashes: &[u64]) -> usize {
@@ -246,8 +250,7 @@ impl Sets {
 
     /// Sorts the features and drops repetitions.
     pub fn sort(&mut self) {
-        self.long.sort_unstable();
-        self.long.dedup();
+        sort_once(&mut self.long);
     }
 
     /// Returns the sets that are not empty, with their kinds.

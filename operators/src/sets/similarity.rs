@@ -182,6 +182,17 @@ pub fn shared_at_least(a: &[u64], b: &[u64], least: usize) -> Option<usize> {
     (shared >= least).then_some(shared)
 }
 
+/// Returns how many elements two sorted lists share, each as often as both hold it. Cost: one pass over both.
+pub(crate) fn shared_with_repetitions<T: Ord>(a: &[T], b: &[T]) -> usize {
+    let (mut i, mut j, mut shared) = (0, 0, 0);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        shared += usize::from(x == y);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    shared
+}
+
 /// Number of elements of a set that are passed between two checks whether enough are left.
 const BETWEEN_LOOKS: usize = 64;
 

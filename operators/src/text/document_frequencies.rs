@@ -138,7 +138,7 @@ mod tests {
 
     fn feature(text: &str) -> u64 {
         let mut set = Vec::new();
-        Features::Chars(1).set_of_part(text, text, &mut set);
+        Features::Chars(1).all(text, &mut set);
         set[0]
     }
 

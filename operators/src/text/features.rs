@@ -200,13 +200,6 @@ impl Features {
         all.clear();
         self.each_of_part(part, whole, |feature| all.push(feature));
     }
-
-    /// Replaces `set` by the same features, sorted, each once.
-    pub fn set_of_part(&self, part: &str, whole: &str, set: &mut Vec<u64>) {
-        self.all_of_part(part, whole, set);
-        set.sort_unstable();
-        set.dedup();
-    }
 }
 
 impl JiebaWords {

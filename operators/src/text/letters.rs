@@ -72,9 +72,9 @@ impl Letters {
 
     /// Appends what counts of a text to `out`. Between two words of a spaced script stands one space where something was
     /// left out, also between `out` and what is appended. `aside`: is called with each pictograph and question mark, to append
-    /// it. `stretch`: is called with each place of the text but those of letters that stay as they are and those within words of
-    /// ASCII; if it appends a stretch
-    /// that begins there in its own way, it returns the length of that in bytes, and otherwise 0.
+    /// it. `stretch`: is called with each place of the text but those of letters that stay as they are and those within words
+    /// of ASCII; if it appends a stretch that begins there in its own way, it returns the length of that in bytes, and
+    /// otherwise 0.
     ///
     /// Cost: about 2 ns a byte.
     pub fn take(

@@ -61,8 +61,8 @@ impl Candidates {
 /// ```
 ///
 /// Memory without a budget: the records of a pass that arrive, if there are several workers those that this
-/// worker sends as well, 24 bytes for each pair, and 6 MiB of pairs that were found last. With a budget, that budget: records beyond it are sorted
-/// by key on disk, and are given to the search some keys at a time.
+/// worker sends as well, 24 bytes for each pair, and 6 MiB for those that were found last. With a budget, that budget:
+/// records beyond it are sorted by key on disk, and are given to the search some keys at a time.
 pub struct CandidateJoin<S: CandidateSearch> {
     search: S,
     skew: Skew,
@@ -266,28 +266,46 @@ impl<S: CandidateSearch> CandidateJoin<S> {
     }
 }
 
-/// Pairs that were found a short while ago, so that most pairs that several passes find are sorted once.
-struct RecentPairs(Vec<Pair>);
+/// Pairs that were found a short while ago, so that most pairs that several passes find are sorted once. There are places for
+/// about as many as were found.
+struct RecentPairs {
+    /// Pairs by their hash. The number of places is a power of two.
+    places: Vec<Pair>,
+    /// Largest number of places.
+    most: usize,
+    /// Number of pairs that were perhaps new.
+    found: usize,
+}
 
 impl RecentPairs {
-    /// Largest number of pairs: 6 MiB.
+    /// Largest number of places without a budget: 6 MiB.
     const MOST: usize = 1 << 18;
+    /// Number of places at the beginning: 24 KiB.
+    const FIRST: usize = 1 << 10;
     /// Part of the budget of a holder that they may fill, as a divisor.
     const PARTS: usize = 8;
+    /// No document is a pair with itself.
+    const NO_PAIR: Pair = Pair { low: DocId(0), high: DocId(0), distance: 0 };
 
     /// Makes room for pairs, or for one alone if there is one pass.
     fn new(budget: &SpillBudget, passes: usize) -> Self {
-        let most = if passes > 1 { Self::MOST } else { 1 };
         let room = budget.budget().map_or(Self::MOST, |bytes| bytes / Self::PARTS / size_of::<Pair>());
-        let places = 1 << room.clamp(1, most).ilog2();
-        RecentPairs(vec![Pair::new(DocId(0), DocId(0), 0); places])
+        let most = if passes > 1 { 1 << room.clamp(1, Self::MOST).ilog2() } else { 1 };
+        RecentPairs { places: vec![Self::NO_PAIR; most.min(Self::FIRST)], most, found: 0 }
     }
 
     /// Whether a pair of two documents is perhaps new. Notes it in the place of another one.
     fn is_new(&mut self, pair: Pair) -> bool {
         let hash = hash::spread(pair.low.0.rotate_left(32) ^ pair.high.0);
-        let place = hash as usize & (self.0.len() - 1);
-        std::mem::replace(&mut self.0[place], pair) != pair
+        let place = hash as usize & (self.places.len() - 1);
+        if mem::replace(&mut self.places[place], pair) == pair {
+            return false;
+        }
+        self.found += 1;
+        if self.found > self.places.len() && self.places.len() < self.most {
+            self.places = vec![Self::NO_PAIR; 2 * self.places.len()];
+        }
+        true
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::units::TextUnit;
+use crate::sets::similarity::shared_with_repetitions;
 
 /// A place where two texts differ: units of the first that stand against units of the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,16 +110,12 @@ fn shortest_edits(a: &[TextUnit], b: &[TextUnit], most: usize) -> Option<Vec<Hun
 
 /// Returns how many units two texts have in common in any order, each as often as both have it. Cost: that of sorting both.
 pub(super) fn common_units(a: &[TextUnit], b: &[TextUnit]) -> usize {
-    let [a, mut b] = [a, b].map(|units| {
+    let [a, b] = [a, b].map(|units| {
         let mut units = units.to_vec();
         units.sort_unstable();
-        units.into_iter().peekable()
+        units
     });
-    let mut has_next = |unit: TextUnit| {
-        while b.next_if(|&other| other < unit).is_some() {}
-        b.next_if_eq(&unit).is_some()
-    };
-    a.filter(|&unit| has_next(unit)).count()
+    shared_with_repetitions(&a, &b)
 }
 
 #[cfg(test)]

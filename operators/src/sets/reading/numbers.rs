@@ -5,6 +5,8 @@
 //! text. Editions share nearly all numbers. So a number in which two texts differ counts as several features, and
 //! where most numbers differ, the texts are of one template. Source: docs/design/0013.
 
+use crate::sets::similarity::shared_with_repetitions;
+
 /// Least count of numbers of each text that the other lacks, in texts of one template.
 const LEAST_LACKED: usize = 3;
 
@@ -23,14 +25,7 @@ pub struct NumbersOfPair {
 impl NumbersOfPair {
     /// Compares the numbers of two texts, sorted, each as often as it stands there. Cost: one pass over both.
     pub fn new(a: &[u64], b: &[u64]) -> Self {
-        // Unlike a set, a list may hold a number more than once.
-        let (mut i, mut j, mut shared) = (0, 0, 0);
-        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-            shared += usize::from(x == y);
-            i += usize::from(x <= y);
-            j += usize::from(y <= x);
-        }
-        NumbersOfPair { counts: [a.len(), b.len()], shared }
+        NumbersOfPair { counts: [a.len(), b.len()], shared: shared_with_repetitions(a, b) }
     }
 
     /// Returns how many features each text has more that the other lacks, for the numbers in which they differ.

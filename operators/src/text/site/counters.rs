@@ -97,46 +97,16 @@ pub(super) fn counter(text: &str, at: usize) -> Option<usize> {
 
 /// Whether a number between two characters may be a counter. Most numbers are told to be none by this.
 fn may_count(before: Option<char>, behind: Option<char>) -> bool {
-    let ends_label = |c: char| {
-        matches!(
-            c,
-            '读' | '讀'
-                | '览'
-                | '覽'
-                | '论'
-                | '論'
-                | '发'
-                | '發'
-                | '赞'
-                | '讚'
-                | '藏'
-                | '复'
-                | '覆'
-                | '帖'
-                | '放'
-                | '击'
-                | '看'
-                | '享'
-                | '气'
-                | '度'
-                | '欢'
-                | '言'
-                | '量'
-                | '数'
-                | '幕'
-                | '币'
-                | '顶'
-                | '踩'
-                | '间'
-                | '于'
-                | '戳'
-        )
+    const ENDS_OF_LABELS: [char; 31] = [
+        '读', '讀', '览', '覽', '论', '論', '发', '發', '赞', '讚', '藏', '复', '覆', '帖', '放', '击', '看',
+        '享', '气', '度', '欢', '言', '量', '数', '幕', '币', '顶', '踩', '间', '于', '戳',
+    ];
+    const BEGINNINGS: [char; 12] = ['秒', '分', '小', '天', '周', '个', '年', '時', '日', '次', '条', '人'];
+    let may = |c: char, known: &[char]| match c {
+        '\u{4E00}'..='\u{9FFF}' => known.contains(&c),
+        _ => c.is_alphabetic(),
     };
-    let begins_unit = |c: char| {
-        matches!(c, '秒' | '分' | '小' | '天' | '周' | '个' | '年' | '時' | '日' | '次' | '条' | '人')
-    };
-    let other = |c: char| !matches!(c, '\u{4E00}'..='\u{9FFF}') && c.is_alphabetic();
-    before.is_some_and(|c| ends_label(c) || other(c)) || behind.is_some_and(|c| begins_unit(c) || other(c))
+    before.is_some_and(|c| may(c, &ENDS_OF_LABELS)) || behind.is_some_and(|c| may(c, &BEGINNINGS))
 }
 
 /// Returns the length of the number that a text begins with, with its fraction and its thousands.
