@@ -4,7 +4,7 @@
 //! section (docs/design/0021). A section is stored in pieces, and the bytes of a document are never divided
 //! between two pieces.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use super::zhou::copy_search::WordRow;
 use super::{SimHash, Zhou};
@@ -183,7 +183,7 @@ pub struct Bands {
 impl Bands {
     /// Makes a mapper of signatures of the sets that `rule` compares.
     pub fn new(rule: Rule, minhash: MinHash, secret: Secret) -> Self {
-        let (seen, sets, keys) = (HashSet::new(), Sets::default(), Vec::new());
+        let (seen, sets, keys) = (HashSet::default(), Sets::default(), Vec::new());
         Bands { rule, minhash, secret, seen, sets, keys }
     }
 

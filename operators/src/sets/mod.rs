@@ -270,9 +270,10 @@ impl Sets {
         packed.extend([self.short.len() as u64, 0, 0]);
         packed.extend(&self.short);
         if let Some(read) = &self.read {
-            let numbers = read.numbers();
-            packed[start + 1] = numbers.len() as u64;
-            packed.extend(numbers);
+            let before = packed.len();
+            packed.extend(read.numbers());
+            packed[before..].sort_unstable();
+            packed[start + 1] = (packed.len() - before) as u64;
             let before = packed.len();
             read.pack(packed);
             packed[start + 2] = (packed.len() - before) as u64;

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3};
 
+use super::char_set::{CHAR_BYTES, CharSet};
 use super::letters::{is_of_spaced_script, two_units};
 
 /// Begins the topic of a post.
@@ -49,8 +50,9 @@ pub(crate) fn stretches(cleaned: &str) -> impl Iterator<Item = TextStretch<'_>> 
             return Some(TextStretch::Own(own));
         }
         // The head of a text may end within a stretch.
-        let (inside, behind) = rest[1..].split_once(END).unwrap_or((&rest[1..], ""));
-        rest = behind;
+        let end = memchr(END as u8, rest.as_bytes()).unwrap_or(rest.len());
+        let inside = &rest[1..end];
+        rest = rest.get(end + 1..).unwrap_or_default();
         Some(match first {
             TOPIC => TextStretch::Topic(inside),
             REPOST => TextStretch::Repost(inside),
@@ -106,7 +108,7 @@ pub(super) fn compared(cleaned: &str) -> Cow<'_, str> {
     let mut from = 0;
     loop {
         join(&mut bare, &own[from..at]);
-        from = at + PARTICLE_BYTES;
+        from = at + CHAR_BYTES;
         match particle(&own, from) {
             Some(next) => at = next,
             None => break,
@@ -117,19 +119,7 @@ pub(super) fn compared(cleaned: &str) -> Cow<'_, str> {
 }
 
 /// Particles that colour a sentence.
-const PARTICLES: [char; 8] = ['的', '了', '啊', '呀', '啦', '哦', '哇', '咯'];
-/// Length of a particle in UTF-8.
-const PARTICLE_BYTES: usize = 3;
-/// A bit for each character of the basic plane: whether it is a particle.
-static IS_PARTICLE: [u64; 1024] = {
-    let mut bits = [0; 1024];
-    let mut at = 0;
-    while at < PARTICLES.len() {
-        bits[PARTICLES[at] as usize >> 6] |= 1 << (PARTICLES[at] as u32 & 63);
-        at += 1;
-    }
-    bits
-};
+static PARTICLES: CharSet = CharSet::new("的了啊呀啦哦哇咯");
 
 /// Returns the place of the first particle at a place of a text or behind it.
 fn particle(text: &str, from: usize) -> Option<usize> {
@@ -141,11 +131,10 @@ fn particle(text: &str, from: usize) -> Option<usize> {
             at += 1;
             continue;
         }
-        let code = usize::from(first & 0xF) << 6 | usize::from(second & 0x3F);
-        if IS_PARTICLE[code] >> (third & 0x3F) & 1 == 1 {
+        if PARTICLES.contains_encoded([first, second, third]) {
             return Some(at);
         }
-        at += PARTICLE_BYTES;
+        at += CHAR_BYTES;
     }
     None
 }

@@ -337,6 +337,10 @@ fn sign(text: &str, at: usize, sign: char) -> Sign {
 /// Whether the sign at a place is part of an operator: at most three signs, with an operand on both sides, and with white
 /// space on both sides or on none. `letter`: whether an operand may end or begin with a character.
 fn operates(text: &str, at: usize, letter: fn(char) -> bool) -> bool {
+    // Nothing stands on one side, as at the brackets of a tag that was set apart.
+    if at == 0 || text[at..].chars().nth(1).is_none() {
+        return false;
+    }
     let part = |c: char| {
         matches!(
             c,

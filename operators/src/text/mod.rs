@@ -4,6 +4,7 @@
 //! rare it is in a corpus. `segmenter` cuts Chinese texts into words, as jieba does. This room uses `hash`,
 //! `record` and `error` alone; `sets`, `method`, `classify.rs` and the jobs use it.
 
+pub(crate) mod char_set;
 pub mod cleaned;
 pub mod document_frequencies;
 mod entities;

@@ -3,11 +3,17 @@
 //! A reader takes 三年 and 3年 for the same, and 三年 and 八年 not. 一起, 统一 and 入伍 are words, so a numeral is a number
 //! only before a unit, behind 第, or where several make one number. Source: docs/design/0025.
 
+use super::char_set::CharSet;
+
 /// Largest number of characters of a numeral that is read.
 const LONGEST: usize = 12;
 
 /// Units before which a single numeral is a number.
-const UNITS: &str = "年月日号点时分秒元块角圆万亿岁天周次届条章节页个名人只件台辆吨斤里米度级楼层室路倍成家位种项口本部集场票份颗套间篇回期季代等度度课题步折站局届连营师班组版例";
+static UNITS: CharSet = CharSet::new(
+    "年月日号点时分秒元块角圆万亿岁天周次届条章节页个名人只件台辆吨斤里米度级楼层室路倍成家位种项口本部集场票份颗套间篇回期季代等课题步折站局连营师班组版例",
+);
+/// Units before which a formal numeral is always a number.
+static MONEY: CharSet = CharSet::new("元圆角");
 
 /// Returns the number that a text begins with and its length in bytes; `None` if it begins with none.
 ///
@@ -32,7 +38,7 @@ pub(super) fn number(text: &str, simple: impl Fn(char) -> char, ordinal: bool) -
     let counts = next.is_some_and(|c| UNITS.contains(c));
     let several = count > 1 && digits.iter().any(|&digit| digit >= 10 || digit == 0);
     let wanted = match formal {
-        true => counts && several || next.is_some_and(|c| "元圆角".contains(c)),
+        true => counts && several || next.is_some_and(|c| MONEY.contains(c)),
         false => counts || several || ordinal,
     };
     let value = value(digits).filter(|_| wanted && count > 0)?;
@@ -47,16 +53,34 @@ pub(super) fn is_numeral(c: char) -> bool {
 /// Returns the value of a numeral, where 10, 100 and 1,000 are 10, 11 and 12, and whether it is of the formal ones that
 /// documents of money use.
 fn numeral(c: char) -> Option<(u8, bool)> {
-    const PLAIN: [char; 13] = ['〇', '一', '二', '三', '四', '五', '六', '七', '八', '九', '十', '百', '千'];
-    const FORMAL: [char; 13] = ['零', '壹', '贰', '叁', '肆', '伍', '陆', '柒', '捌', '玖', '拾', '佰', '仟'];
-    match c {
-        '零' => Some((0, false)),
-        '两' => Some((2, false)),
-        _ => {
-            let at = |all: [char; 13]| all.iter().position(|&numeral| numeral == c).map(|at| at as u8);
-            at(PLAIN).map(|value| (value, false)).or_else(|| at(FORMAL).map(|value| (value, true)))
-        }
-    }
+    Some(match c {
+        '〇' | '零' => (0, false),
+        '一' => (1, false),
+        '二' | '两' => (2, false),
+        '三' => (3, false),
+        '四' => (4, false),
+        '五' => (5, false),
+        '六' => (6, false),
+        '七' => (7, false),
+        '八' => (8, false),
+        '九' => (9, false),
+        '十' => (10, false),
+        '百' => (11, false),
+        '千' => (12, false),
+        '壹' => (1, true),
+        '贰' => (2, true),
+        '叁' => (3, true),
+        '肆' => (4, true),
+        '伍' => (5, true),
+        '陆' => (6, true),
+        '柒' => (7, true),
+        '捌' => (8, true),
+        '玖' => (9, true),
+        '拾' => (10, true),
+        '佰' => (11, true),
+        '仟' => (12, true),
+        _ => return None,
+    })
 }
 
 /// Returns the value of numerals, digit by digit (二〇二〇) or with 十, 百 and 千; `None` if they are out of order.

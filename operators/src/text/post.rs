@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::cleaned::{CUT, END, REPOST, TOPIC, own};
+use super::cleaned::{CUT, END, REPOST, TOPIC, TextStretch, own, stretches};
 use super::entities::decoded;
 use super::letters::{Letters, two_units};
 use super::normal::{invisible, normalise, rules};
@@ -85,8 +85,11 @@ const MOST_CUT: usize = 10;
 
 /// Whether enough is left of a text: two units, or one under a topic.
 fn enough_left(cleaned: &str, cut: Taken) -> bool {
-    let own = own(cleaned);
-    (two_units(&own) || cut.topics && !own.is_empty()) && cut.bytes <= MOST_CUT * own.len()
+    let enough =
+        |own: &str| (two_units(own) || cut.topics && !own.is_empty()) && cut.bytes <= MOST_CUT * own.len();
+    // In most texts one stretch is enough, and the others need not be joined.
+    let alone = |stretch| matches!(stretch, TextStretch::Own(own) if enough(own));
+    stretches(cleaned).any(alone) || enough(&own(cleaned))
 }
 
 /// Appends what counts of a text in normal form to `out`, and what is cut between marks.

@@ -86,6 +86,9 @@ pub(super) fn write(text: &str, out: &mut String) {
 /// Returns the length of the licence that code begins with: of its first comment the lines that name who holds the rights, and
 /// the paragraphs in the words of a licence, up to the first paragraph of other words. Nothing if no code follows.
 fn licence(text: &str) -> usize {
+    if !text.trim_start().starts_with(['/', '#']) {
+        return 0;
+    }
     let (mut end, mut at, mut within, mut in_words) = (0, 0, false, false);
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();

@@ -16,8 +16,7 @@
 //! Source: Kiveris, Lattanzi, Mirrokni, Rastogi, Vassilvitskii, "Connected Components in MapReduce and Beyond",
 //! SoCC 2014. They prove that some log² n rounds are enough for `n` documents.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::SortingShuffle;
@@ -48,7 +47,7 @@ pub(super) struct Forest {
 impl Forest {
     pub fn new(spill: &SpillBudget) -> Self {
         let max_docs = spill.budget().map_or(usize::MAX, |bytes| (bytes / DOC_BYTES).max(1));
-        Forest { parent: HashMap::new(), links: ExternalSort::new(spill).once(), max_docs }
+        Forest { parent: HashMap::default(), links: ExternalSort::new(spill).once(), max_docs }
     }
 
     /// Adds two documents that match.

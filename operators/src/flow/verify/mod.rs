@@ -8,8 +8,7 @@ mod bundles;
 mod partitions;
 pub(crate) mod wanted;
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use timely::worker::Worker;
 
 use self::partitions::VerifyPartitions;

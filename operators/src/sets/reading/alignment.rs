@@ -66,7 +66,7 @@ fn shortest_edits(a: &[TextUnit], b: &[TextUnit], most: usize) -> Option<Vec<Hun
     if a.len().abs_diff(b.len()) > most {
         return None;
     }
-    let mut reached: Vec<u32> = Vec::with_capacity(1 << 8);
+    let mut reached: Vec<u32> = Vec::with_capacity(1 << 11);
     let row = |edits: usize| edits * (edits + 1) / 2;
     // Returns the furthest place in `a` that one more edit than a row has reaches, and whether this edit leaves out a unit of
     // `a` and adds none of `b`.
@@ -77,13 +77,17 @@ fn shortest_edits(a: &[TextUnit], b: &[TextUnit], most: usize) -> Option<Vec<Hun
     };
     let edits = 'found: {
         for edits in 0..=most.min(a.len() + b.len()) {
-            for at in 0..=edits {
-                let before = &reached[row(edits.saturating_sub(1))..row(edits)];
-                let of_a = furthest(before, at).0;
+            reached.resize(row(edits + 1), 0);
+            let (before, now) = reached.split_at_mut(row(edits));
+            let before = &before[row(edits.saturating_sub(1))..];
+            for (at, reached) in now.iter_mut().enumerate() {
+                let mut of_a = furthest(before, at).0;
                 let of_b = of_a + edits - 2 * at;
-                let rests = a.get(of_a..).zip(b.get(of_b..));
-                let of_a = of_a + rests.map_or(0, |(a, b)| common_prefix(a, b));
-                reached.push(of_a as u32);
+                // Most often the next units differ.
+                if a.get(of_a).is_some_and(|unit| b.get(of_b) == Some(unit)) {
+                    of_a += common_prefix(&a[of_a..], &b[of_b..]);
+                }
+                *reached = of_a as u32;
                 if of_a >= a.len() && of_a + edits - 2 * at >= b.len() {
                     break 'found edits;
                 }

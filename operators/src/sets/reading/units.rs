@@ -276,16 +276,9 @@ impl ReadText {
         packed.extend(&self.cuts);
     }
 
-    /// Returns the numbers of the text, sorted, each as often as it stands there.
-    pub fn numbers(&self) -> Vec<u64> {
-        let mut numbers: Vec<u64> = self
-            .tokens
-            .iter()
-            .filter(|token| token.kind() == UnitKind::Number)
-            .map(|token| token.0.into())
-            .collect();
-        numbers.sort_unstable();
-        numbers
+    /// Returns the numbers of the text, in its order.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.tokens.iter().filter(|token| token.kind() == UnitKind::Number).map(|token| token.0.into())
     }
 }
 

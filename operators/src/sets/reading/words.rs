@@ -1,8 +1,9 @@
 //! Words that turn a statement round, and slips that leave it as it is.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use super::units::{TextUnit, UnitKind};
+use crate::text::char_set::CharSet;
 use crate::text::simplified::sound_alike;
 
 /// Words that deny. Those of one character or of a script with spaces are units; the others are looked for in what differs.
@@ -68,7 +69,7 @@ const KINDS_OF_NAMES: &str =
     "省 市 县 区 镇 乡 州 国 大学 学院 中学 小学 公司 集团 医院 银行 法院 university college county";
 
 /// Particles, which colour a sentence and are added or omitted at will.
-const PARTICLES: &str = "的了啊呀啦哦哇咯呢嘛哈呵唉哎嗯哟喔噢欸";
+static PARTICLES: CharSet = CharSet::new("的了啊呀啦哦哇咯呢嘛哈呵唉哎嗯哟喔噢欸");
 
 /// Characters that scanners and hands take for each other by their shape.
 const ALIKE: &str = "己已巳 大太犬 未末 土士 人入 日曰 早旱 字宇 千干于 天夭 今令 鸟乌 免兔 栗粟 戊戌戍 崇祟 侯候 拔拨 折拆析 辩辨辫 帐账 那哪 王玉 木本 \

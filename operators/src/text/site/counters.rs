@@ -3,10 +3,12 @@
 //! They differ in every copy of a page. A number counts only beside one of these words, and only where no sentence goes on
 //! behind it: 阅读 1023 is a counter, 阅读3本书 is none.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use foldhash::HashMap;
+
 use super::counter_words::{AGO, LABELS, NAMES, TIMES, UNITS};
+use crate::text::char_set::CharSet;
 
 /// Least length in bytes of a text that has counters beside it.
 const LEAST_TEXT: usize = 48;
@@ -38,7 +40,7 @@ struct WordsByChar(HashMap<char, Vec<&'static str>>);
 
 impl WordsByChar {
     fn new(words: &[&'static str], edge: fn(&str) -> Option<char>) -> Self {
-        let mut by_char: HashMap<char, Vec<&str>> = HashMap::new();
+        let mut by_char: HashMap<char, Vec<&str>> = HashMap::default();
         for word in words {
             by_char.entry(edge(word).unwrap_or_default()).or_default().push(word);
         }
@@ -97,13 +99,11 @@ pub(super) fn counter(text: &str, at: usize) -> Option<usize> {
 
 /// Whether a number between two characters may be a counter. Most numbers are told to be none by this.
 fn may_count(before: Option<char>, behind: Option<char>) -> bool {
-    const ENDS_OF_LABELS: [char; 31] = [
-        '读', '讀', '览', '覽', '论', '論', '发', '發', '赞', '讚', '藏', '复', '覆', '帖', '放', '击', '看',
-        '享', '气', '度', '欢', '言', '量', '数', '幕', '币', '顶', '踩', '间', '于', '戳',
-    ];
-    const BEGINNINGS: [char; 12] = ['秒', '分', '小', '天', '周', '个', '年', '時', '日', '次', '条', '人'];
-    let may = |c: char, known: &[char]| match c {
-        '\u{4E00}'..='\u{9FFF}' => known.contains(&c),
+    static ENDS_OF_LABELS: CharSet =
+        CharSet::new("读讀览覽论論发發赞讚藏复覆帖放击看享气度欢言量数幕币顶踩间于戳");
+    static BEGINNINGS: CharSet = CharSet::new("秒分小天周个年時日次条人");
+    let may = |c: char, known: &CharSet| match c {
+        '\u{4E00}'..='\u{9FFF}' => known.contains(c),
         _ => c.is_alphabetic(),
     };
     before.is_some_and(|c| may(c, &ENDS_OF_LABELS)) || behind.is_some_and(|c| may(c, &BEGINNINGS))

@@ -1,7 +1,8 @@
 //! Words of the site Weibo and names of HTML: what is recognised as no text of an author, since it is in a list.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
+
+use foldhash::HashSet;
 
 /// Names of emoticons as Weibo writes them in square brackets, and as other sites of its time did, without case. Source:
 /// counts of bracketed words in posts; titles of links and languages were left out by hand.
