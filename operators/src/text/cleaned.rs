@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3};
 
-use super::char_set::{CHAR_BYTES, CharSet};
+use super::letters::char_set::{CHAR_BYTES, CharSet};
 use super::letters::{is_of_spaced_script, two_units};
 
 /// Begins the topic of a post.

@@ -4,7 +4,6 @@
 //! rare it is in a corpus. `segmenter` cuts Chinese texts into words, as jieba does. This room uses `hash`,
 //! `record` and `error` alone; `sets`, `method`, `classify.rs` and the jobs use it.
 
-pub(crate) mod char_set;
 pub mod cleaned;
 pub mod document_frequencies;
 mod entities;
@@ -12,10 +11,8 @@ pub mod features;
 pub mod ignored_lines;
 pub(crate) mod letters;
 mod normal;
-mod numerals;
 mod post;
 pub mod segmenter;
-pub(crate) mod simplified;
 mod site;
 mod source;
 pub(crate) mod topics;

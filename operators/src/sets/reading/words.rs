@@ -3,8 +3,8 @@
 use foldhash::HashSet;
 
 use super::units::{TextUnit, UnitKind};
-use crate::text::char_set::CharSet;
-use crate::text::simplified::sound_alike;
+use crate::text::letters::char_set::CharSet;
+use crate::text::letters::simplified::sound_alike;
 
 /// Words that deny. Those of one character or of a script with spaces are units; the others are looked for in what differs.
 const DENIALS: &str = "不 没 未 无 非 别 勿 莫 not no never none neither nor cannot without don doesn didn isn aren wasn weren won wouldn \

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use foldhash::HashMap;
 
 use super::counter_words::{AGO, LABELS, NAMES, TIMES, UNITS};
-use crate::text::char_set::CharSet;
+use crate::text::letters::char_set::CharSet;
 
 /// Least length in bytes of a text that has counters beside it.
 const LEAST_TEXT: usize = 48;

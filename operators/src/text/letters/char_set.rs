@@ -4,7 +4,7 @@
 pub(crate) struct CharSet([u64; 1 << 10]);
 
 /// Length of each character of a [`CharSet`] in UTF-8.
-pub(super) const CHAR_BYTES: usize = 3;
+pub(crate) const CHAR_BYTES: usize = 3;
 
 impl CharSet {
     /// Makes a set of the characters of a text, all of which have three bytes in UTF-8.

@@ -1,13 +1,17 @@
 //! Tells the characters of a text that count (letters, digits, marks and signs, in one form whatever their case, script and
-//! width) from those that do not (white space and punctuation). The tables of docs/design/0025 stand here.
+//! width) from those that do not (white space and punctuation). The tables of docs/design/0025 stand here; `numerals.rs` has
+//! Chinese numerals, `simplified.rs` traditional characters, and `char_set.rs` sets of characters as tables of bits.
+
+pub(crate) mod char_set;
+mod numerals;
+pub(crate) mod simplified;
 
 use std::sync::Arc;
 
 use unicode_normalization::char::is_combining_mark;
 
+use self::simplified::simplified;
 use super::entities::{WRITTEN_GREATER, WRITTEN_LESS};
-use super::numerals;
-use super::simplified::simplified;
 
 /// How a character is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
