@@ -6,5 +6,6 @@ mod input;
 mod names;
 mod office;
 mod parquet;
+mod parquet_mr;
 pub mod sequence;
 mod text;

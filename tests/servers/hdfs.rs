@@ -73,8 +73,17 @@ impl MiniDfs {
 
 /// Runs one of the other commands of `scripts/hadoop/src/Hadoop.java`.
 pub fn hadoop(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    run_class("Hadoop", args)
+}
+
+/// Runs a command of `scripts/hadoop/src/ParquetMr.java`.
+pub fn parquet_mr(args: &[&str]) -> Output {
+    run_class("ParquetMr", args)
+}
+
+fn run_class(class: &str, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = java(&["timeout", "-k", "10", "120", "java"], "hadoop", "Hadoop", folder.path());
+    let mut command = java(&["timeout", "-k", "10", "120", "java"], "hadoop", class, folder.path());
     command.args(args).stdin(Stdio::null()).output().unwrap()
 }
 

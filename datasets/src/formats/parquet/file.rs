@@ -45,6 +45,12 @@ impl File {
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<File, Error> {
         let blob = piece.blob.clone();
         let footer = Footer::read(&blob, reading.block_bytes as u64)?;
+        if let Some(name) = schema::unknown_meaning(footer.schema.root_schema()) {
+            let reason = format!(
+                "column \"{name}\" has a logical type of a later version of the format, which would be lost"
+            );
+            return Err(Error::data(blob.path(), 0, reason));
+        }
         let usable = |name: &str, holds: fn(&_) -> bool| {
             schema::find(&footer.schema, name).filter(|&leaf| holds(footer.schema.column(leaf).as_ref()))
         };
@@ -77,6 +83,12 @@ impl File {
     /// Returns the file's name for messages.
     pub(super) fn path(&self) -> &str {
         self.blob.path()
+    }
+
+    /// Returns the index of the row group that has a row of the piece.
+    pub(super) fn group_of_row(&self, row: u64) -> Option<usize> {
+        let behind = self.groups.partition_point(|group| group.first_row <= row);
+        behind.checked_sub(1).map(|at| self.groups[at].index)
     }
 
     /// Returns the arrow fields of some columns.
@@ -151,7 +163,6 @@ fn with_views(field: &Arc<Field>) -> Arc<Field> {
     let viewed = match field.data_type() {
         DataType::Binary => DataType::BinaryView,
         DataType::List(values) => DataType::List(with_views(values)),
-        DataType::Map(entries, sorted) => DataType::Map(with_views(entries), *sorted),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_views).collect()),
         _ => return field.clone(),
     };

@@ -84,7 +84,7 @@ impl Footer {
         let head = [&bytes[..outline.list.start], b"\x0c", &bytes[outline.list.end..]].concat();
         let schema = ParquetMetaDataReader::decode_schema(&head)?;
         let bare = Arc::new(SchemaDescriptor::new(schema::bare(schema.root_schema())?));
-        schema::written(schema.root_schema())?; // so that what is read can be written
+        schema::encoded(schema.root_schema())?; // so that what is read can be written
         let options = ParquetMetaDataOptions::new()
             .with_schema(bare.clone())
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)

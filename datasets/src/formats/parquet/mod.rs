@@ -16,6 +16,7 @@ mod pack;
 mod page_header;
 mod pages;
 mod reader;
+mod row_part;
 mod schema;
 #[cfg(test)]
 mod tests;

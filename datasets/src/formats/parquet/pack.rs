@@ -14,8 +14,9 @@ use parquet::schema::types::ColumnPath;
 use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::reader::Column;
+use super::row_part::ROW_GROUP_BYTES;
 use super::schema;
-use super::writer::{ROW_GROUP_BYTES, ZSTD_LEVEL, writing};
+use super::writer::{ZSTD_LEVEL, writing};
 use crate::{Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
 /// Number of rows, or about the number of bytes, that are given to the library at a time.

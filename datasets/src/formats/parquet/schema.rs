@@ -1,83 +1,103 @@
-//! Parquet schemas: as they are decoded, as they are written, and the place of a column in them.
+//! Parquet schemas: as they are decoded, as they are encoded, and the place of a column in them.
 
 use std::sync::Arc;
 
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
+use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::errors::Result;
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::schema::types::{BasicTypeInfo, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
 /// Number of columns that an error names.
 const NAMED_COLUMNS: usize = 40;
 
-/// Returns the schema without the meaning of columns: a text is bytes, a date is a number.
+/// Number of bytes of an INT96.
+const INT96_BYTES: i32 = 12;
+
+/// Returns the schema without the meaning of columns and groups: a text is bytes, a date is a number, a map is a group
+/// with a repeated group.
 ///
 /// So every value is copied as it is, whatever it means. A text that is not UTF-8 costs its record, where the
-/// library would give up the whole page. Only unsigned integers keep their meaning, because they may be ids.
+/// library would give up the whole page. A map keeps its keys that are null, and lists of any shape are lists of what is
+/// repeated, where the library would make them fit its own types. Only unsigned integers keep their meaning, because they may
+/// be ids.
 pub(super) fn bare(root: &Type) -> Result<TypePtr> {
-    map_columns(root, &|column, physical_type, type_length| {
+    let column = |column: &Type, physical_type, type_length| {
         let info = column.get_basic_info();
         let unsigned = match physical_type {
             PhysicalType::INT32 => info.converted_type() == ConvertedType::UINT_32,
             PhysicalType::INT64 => info.converted_type() == ConvertedType::UINT_64,
             _ => false,
         };
+        let (physical_type, type_length) = without_int96(physical_type, type_length);
         Type::primitive_type_builder(info.name(), physical_type)
             .with_repetition(info.repetition())
             .with_converted_type(if unsigned { info.converted_type() } else { ConvertedType::NONE })
             .with_length(type_length)
             .with_id(info.has_id().then(|| info.id()))
             .build()
+    };
+    map_types(root, &column, &|group, fields| {
+        let info = group.get_basic_info();
+        let bare = Type::group_type_builder(info.name())
+            .with_id(info.has_id().then(|| info.id()))
+            .with_fields(fields);
+        // The root has no repetition.
+        match info.has_repetition() {
+            true => bare.with_repetition(info.repetition()).build(),
+            false => bare.build(),
+        }
     })
 }
 
-/// Returns the schema that is written. It is the input's, with two exceptions: nothing writes INT96, Spark's
-/// old timestamp, and the library cannot write a meaning that it does not know.
-pub(super) fn written(root: &Type) -> Result<TypePtr> {
-    map_columns(root, &|column, physical_type, type_length| {
-        let info = column.get_basic_info();
+/// Returns the schema by which columns are encoded: that of the file, but that an INT96, Spark's old timestamp, is twelve
+/// bytes. Both are encoded alike, and the library encodes no INT96.
+pub(super) fn encoded(root: &Type) -> Result<TypePtr> {
+    let column = |column: &Type, physical_type, type_length| {
         if physical_type != PhysicalType::INT96 {
-            if !is_unknown(info) {
-                return Ok(column.clone());
-            }
-            return Type::primitive_type_builder(info.name(), physical_type)
-                .with_repetition(info.repetition())
-                .with_converted_type(info.converted_type())
-                .with_length(type_length)
-                .with_precision(column.get_precision())
-                .with_scale(column.get_scale())
-                .with_id(info.has_id().then(|| info.id()))
-                .build();
+            return Ok(column.clone());
         }
-        Type::primitive_type_builder(info.name(), PhysicalType::INT64)
+        let info = column.get_basic_info();
+        let (physical_type, type_length) = without_int96(physical_type, type_length);
+        Type::primitive_type_builder(info.name(), physical_type)
             .with_repetition(info.repetition())
-            .with_logical_type(Some(LogicalType::timestamp(false, TimeUnit::NANOS)))
+            .with_length(type_length)
             .with_id(info.has_id().then(|| info.id()))
             .build()
+    };
+    map_types(root, &column, &|group, fields| {
+        Ok(Type::GroupType { basic_info: group.get_basic_info().clone(), fields })
     })
 }
 
-fn map_columns(node: &Type, change: &impl Fn(&Type, PhysicalType, i32) -> Result<Type>) -> Result<TypePtr> {
+fn without_int96(physical_type: PhysicalType, type_length: i32) -> (PhysicalType, i32) {
+    match physical_type {
+        PhysicalType::INT96 => (PhysicalType::FIXED_LEN_BYTE_ARRAY, INT96_BYTES),
+        other => (other, type_length),
+    }
+}
+
+/// Replaces the columns of a schema, given with their physical type and length, and its groups, given with their new fields.
+fn map_types(
+    node: &Type,
+    column: &impl Fn(&Type, PhysicalType, i32) -> Result<Type>,
+    group: &impl Fn(&Type, Vec<TypePtr>) -> Result<Type>,
+) -> Result<TypePtr> {
     Ok(Arc::new(match node {
-        Type::GroupType { basic_info, fields } => {
-            let fields = fields.iter().map(|field| map_columns(field, change)).collect::<Result<_>>()?;
-            match is_unknown(basic_info) && basic_info.has_repetition() {
-                true => Type::group_type_builder(basic_info.name())
-                    .with_repetition(basic_info.repetition())
-                    .with_converted_type(basic_info.converted_type())
-                    .with_id(basic_info.has_id().then(|| basic_info.id()))
-                    .with_fields(fields)
-                    .build()?,
-                false => Type::GroupType { basic_info: basic_info.clone(), fields },
-            }
+        Type::GroupType { fields, .. } => {
+            let fields = fields.iter().map(|field| map_types(field, column, group)).collect::<Result<_>>()?;
+            group(node, fields)?
         }
-        Type::PrimitiveType { physical_type, type_length, .. } => change(node, *physical_type, *type_length)?,
+        Type::PrimitiveType { physical_type, type_length, .. } => column(node, *physical_type, *type_length)?,
     }))
 }
 
-/// Returns whether a column or group has a meaning from a later version of the format.
-fn is_unknown(info: &BasicTypeInfo) -> bool {
-    matches!(info.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
+/// Returns the name of a column or group that has a meaning from a later version of the format, which the library cannot
+/// write; `None` if there is none.
+pub(super) fn unknown_meaning(node: &Type) -> Option<&str> {
+    let info = node.get_basic_info();
+    let unknown = matches!(info.logical_type_ref(), Some(LogicalType::_Unknown { .. }));
+    let fields = if node.is_group() { node.get_fields() } else { &[] };
+    unknown.then(|| info.name()).or_else(|| fields.iter().find_map(|field| unknown_meaning(field)))
 }
 
 /// Finds the column that a user's name means. This is one of the file's top-level columns by its whole name,

@@ -2,32 +2,25 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::filter_record_batch;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema, parquet_to_arrow_schema};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema, parquet_to_arrow_schema};
 use parquet::basic::{
     Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
+use parquet::file::metadata::{KeyValue, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::reader::TextShortener;
-use super::schema;
+use super::row_part::RowPart;
 use crate::parts::removal_log::free_names;
-use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
+use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
 
-/// Largest encoded size of a row group, in bytes. A part keeps a row group in memory until it is written.
-/// With little memory the bound is [`Reading::block_bytes`].
-pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
-/// Size of the rows that are given to the library at once, in bytes.
-const ROWS_BYTES: usize = 4 << 20;
 /// Compression level of zstd, which a file does not record. This one is the library's default. Level 1 makes
 /// the kept part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
 pub(super) const ZSTD_LEVEL: i32 = 3;
@@ -43,35 +36,14 @@ pub(super) struct RowWriter<'a> {
     removed: Option<RowPart>,
 }
 
-/// A part that is being written.
-struct RowPart {
-    writer: ArrowWriter<Box<dyn PartOutput>>,
-    rows: u64,
-}
-
-impl RowPart {
-    /// Writes the rows, a few at a time where they are long. The library checks the length of a page only
-    /// after every 1,024 rows, and rows that share a value of a dictionary take no memory until they are
-    /// written.
-    fn write(&mut self, batch: &RecordBatch, block_bytes: usize) -> Result<(), Error> {
-        self.rows += batch.num_rows() as u64;
-        let bytes = batch.columns().iter().map(|column| viewed_bytes(column.as_ref())).sum::<u64>();
-        let most = (ROWS_BYTES.min(block_bytes) as u64 * batch.num_rows() as u64).checked_div(bytes);
-        let most = most.map_or(batch.num_rows(), |rows| rows as usize).max(1);
-        for row in (0..batch.num_rows()).step_by(most) {
-            let rows = batch.slice(row, most.min(batch.num_rows() - row));
-            self.writer.write(&rows).map_err(writing)?;
-        }
-        Ok(())
-    }
-}
-
 /// Layout of a file, without its rows.
 #[derive(PartialEq)]
 struct Layout {
     schema: TypePtr,
     key_values: Vec<KeyValue>,
     columns: Vec<ColumnLayout>,
+    /// Columns by which the rows of each row group are sorted.
+    sorting: Vec<SortingColumn>,
 }
 
 #[derive(PartialEq)]
@@ -88,10 +60,12 @@ impl<'a> RowWriter<'a> {
     }
 
     fn close_parts(&mut self) -> Result<(), Error> {
-        for RowPart { writer, rows } in [self.kept.take(), self.removed.take()].into_iter().flatten() {
-            writer.into_inner().map_err(writing)?.finish(rows)?;
-        }
-        Ok(())
+        [self.kept.take(), self.removed.take()].into_iter().flatten().try_for_each(RowPart::finish)
+    }
+
+    /// Ends the row groups of the parts.
+    fn end_row_groups(&mut self) -> Result<(), Error> {
+        [&mut self.kept, &mut self.removed].into_iter().flatten().try_for_each(RowPart::end_row_group)
     }
 
     fn divide_batch(&mut self, batch: &RecordBatch, fates: &[Fate]) -> Result<(), Error> {
@@ -106,7 +80,7 @@ impl<'a> RowWriter<'a> {
                     none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None, block_bytes)?)
                 }
             };
-            part.write(&select(batch, &kept)?, block_bytes)?;
+            part.write(&select(batch, &kept)?)?;
         }
         let removals: Vec<&Removal> = fates
             .iter()
@@ -129,24 +103,9 @@ impl<'a> RowWriter<'a> {
                     block_bytes,
                 )?),
             };
-            part.write(&batch, block_bytes)?;
+            part.write(&batch)?;
         }
         Ok(())
-    }
-}
-
-/// Returns the size of the values that are views into pages, if each is copied.
-fn viewed_bytes(array: &dyn Array) -> u64 {
-    if let Some(views) = array.as_binary_view_opt() {
-        // The lower half of a view begins with the length of the value.
-        return views.views().iter().map(|&view| u64::from(view as u32)).sum();
-    }
-    let below = |array: &ArrayRef| viewed_bytes(array.as_ref());
-    match array.data_type() {
-        DataType::List(_) => below(array.as_list::<i32>().values()),
-        DataType::Map(..) => array.as_map().entries().columns().iter().map(below).sum(),
-        DataType::Struct(_) => array.as_struct().columns().iter().map(below).sum(),
-        _ => 0,
     }
 }
 
@@ -159,12 +118,21 @@ impl Writer for RowWriter<'_> {
             self.close_parts()?;
             self.layout = layout;
         }
+        let sorted = self.layout.as_ref().is_some_and(|layout| !layout.sorting.is_empty());
         let shortener = TextShortener::new(&file, &self.reading);
         let mut batches = Batches::new(file, &self.reading);
         let mut batch_fates = Vec::new();
+        let mut last_group = None;
         while let Some(rows) = batches.next()? {
             let (count, records) = match rows {
-                BatchRows::Batch { records, .. } => (records.num_rows(), Some(records)),
+                BatchRows::Batch { first_row, records } => {
+                    let group = batches.file.group_of_row(first_row);
+                    if last_group.replace(group) != Some(group) && sorted {
+                        // Rows of two row groups are not sorted together.
+                        self.end_row_groups()?;
+                    }
+                    (records.num_rows(), Some(records))
+                }
                 BatchRows::Lost { .. } => (1, None),
             };
             batch_fates.clear();
@@ -186,7 +154,7 @@ impl Writer for RowWriter<'_> {
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
         let file = File::open(piece, &self.reading)?;
-        let layout = Layout::of_file(&file)?.map_or_else(|| Layout::new(&file, &[]), Ok)?;
+        let layout = Layout::of_file(&file)?.map_or_else(|| Layout::new(&file, None), Ok)?;
         let schema = Arc::new(Schema::new(file.fields.clone()));
         self.kept = Some(layout.create(self.parts, "kept", &schema, None, self.reading.block_bytes)?);
         Ok(true)
@@ -201,14 +169,14 @@ impl Layout {
     /// Returns the layout of the piece's first row group whose columns can be decoded, if there is one.
     fn of_file(file: &File) -> Result<Option<Layout>, Error> {
         let group = file.groups.iter().find_map(|group| file.group(group).ok());
-        group.map(|(metadata, _)| Layout::new(file, metadata.row_group(0).columns())).transpose()
+        group.map(|(metadata, _)| Layout::new(file, Some(metadata.row_group(0)))).transpose()
     }
 
-    /// Makes the layout of a file. `columns`: those of a row group, or none for a part without rows.
-    fn new(file: &File, columns: &[ColumnChunkMetaData]) -> Result<Layout, Error> {
+    /// Makes the layout of a file. `group`: a row group, or `None` for a part without rows.
+    fn new(file: &File, group: Option<&RowGroupMetaData>) -> Result<Layout, Error> {
         let failed = |error| Error::data(file.path(), 0, error);
         let level = ZstdLevel::try_new(ZSTD_LEVEL).map_err(failed)?;
-        let columns = columns.iter().map(|column| ColumnLayout {
+        let columns = group.map_or(&[][..], RowGroupMetaData::columns).iter().map(|column| ColumnLayout {
             path: column.column_path().clone(),
             compression: match column.compression() {
                 Compression::ZSTD(_) => Compression::ZSTD(level),
@@ -221,9 +189,10 @@ impl Layout {
                 && column.page_encoding_stats_mask().is_none_or(|pages| !holds_plain(pages)),
         });
         Ok(Layout {
-            schema: schema::written(file.footer.schema.root_schema()).map_err(failed)?,
+            schema: file.footer.schema.root_schema_ptr(),
             key_values: file.footer.key_values.clone(),
             columns: columns.collect(),
+            sorting: group.and_then(RowGroupMetaData::sorting_columns).cloned().unwrap_or_default(),
         })
     }
 
@@ -241,8 +210,8 @@ impl Layout {
             Some(names) => self.with_removals(names).map_err(writing)?,
         };
         let mut properties = WriterProperties::builder()
-            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES.min(block_bytes)))
             .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_sorting_columns((!self.sorting.is_empty()).then(|| self.sorting.clone()))
             .set_key_value_metadata(Some(key_values))
             .set_compression(
                 self.columns.first().map_or(Compression::UNCOMPRESSED, |column| column.compression),
@@ -252,13 +221,9 @@ impl Layout {
                 .set_column_compression(column.path.clone(), column.compression)
                 .set_column_dictionary_enabled(column.path.clone(), column.dictionary);
         }
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties.build())
-            .with_parquet_schema(SchemaDescriptor::new(schema))
-            .with_skip_arrow_metadata(true); // the input's own is among the key-values
         let output = parts.part(folder, ".parquet")?;
-        let writer = ArrowWriter::try_new_with_options(output, arrow_schema.clone(), options);
-        Ok(RowPart { writer: writer.map_err(writing)?, rows: 0 })
+        RowPart::create(output, schema, arrow_schema.clone(), properties.build(), block_bytes)
+            .map_err(writing)
     }
 
     /// Returns the parquet schema and the key-values with the additional columns of removed rows.
