@@ -13,7 +13,7 @@ fn what_parquet_mr_wrote_comes_out_as_it_was() {
     let written = parquet_mr(&["write", &input, &FILES.to_string(), "1"]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     // Small pieces begin within row groups, and little memory makes batches small.
-    for options in ["--workers 1", "--workers 2 --split-size 4KB --memory 64MB"] {
+    for options in ["--workers 1", "--workers 2 --split-size 4K --memory 64M"] {
         here.run(&format!("dedup --method exact --overwrite {options} in out")).ends(0);
         assert!(here.counter("out", "removed") > 0);
         let compared = parquet_mr(&["compare", &input, &output]);

@@ -31,6 +31,8 @@ const FOOTER_BLOCKS: u64 = 2;
 /// and depth are bounded too.
 const SCHEMA_ELEMENT_BYTES: u64 = 1 << 10;
 const MAX_SCHEMA_ELEMENTS: u64 = 100_000;
+/// Number of the meaning interval in its older form.
+const INTERVAL: i64 = 21;
 const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// The footer of a file. Memory: the footer as it is stored, and the schema.
@@ -80,8 +82,16 @@ impl Footer {
     }
 
     fn decode(bytes: Bytes, outline: Outline) -> parquet::errors::Result<Footer> {
+        let mut head = Vec::with_capacity(bytes.len() + 1 - outline.list.len());
+        let mut at = 0;
+        for left_out in outline.contradictions.iter().filter(|range| range.end <= outline.list.start) {
+            head.extend_from_slice(&bytes[at..left_out.start]);
+            at = left_out.end;
+        }
         // An empty list replaces the row groups.
-        let head = [&bytes[..outline.list.start], b"\x0c", &bytes[outline.list.end..]].concat();
+        head.extend_from_slice(&bytes[at..outline.list.start]);
+        head.push(0x0c);
+        head.extend_from_slice(&bytes[outline.list.end..]);
         let schema = ParquetMetaDataReader::decode_schema(&head)?;
         let bare = Arc::new(SchemaDescriptor::new(schema::bare(schema.root_schema())?));
         schema::encoded(schema.root_schema())?; // so that what is read can be written
@@ -129,16 +139,27 @@ struct Outline {
     groups: Vec<GroupPlace>,
     /// Range of the list of row groups.
     list: Range<usize>,
+    /// Ranges of the newer form of the meaning of columns of intervals, in order.
+    contradictions: Vec<Range<usize>>,
     encrypted: bool,
 }
 
 impl Outline {
     fn of(footer: &[u8], block_bytes: u64) -> Result<Outline, BadThrift> {
-        let mut outline = Outline { rows: -1, groups: Vec::new(), list: 0..0, encrypted: false };
+        let mut outline = Outline {
+            rows: -1,
+            groups: Vec::new(),
+            list: 0..0,
+            contradictions: Vec::new(),
+            encrypted: false,
+        };
         let (mut thrift, mut schema) = (Thrift::new(footer), false);
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (2, ThriftType::List) => (check_schema(thrift, block_bytes)?, schema = true).0,
+                (2, ThriftType::List) => {
+                    outline.contradictions = check_schema(thrift, block_bytes)?;
+                    schema = true;
+                }
                 (3, ThriftType::Integer) => outline.rows = thrift.integer()?,
                 (4, ThriftType::List) => {
                     let start = thrift.position();
@@ -164,7 +185,10 @@ impl Outline {
 
 /// Checks and skips the schema: a tree in depth-first order, in which each element has the number of its
 /// children.
-fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), BadThrift> {
+///
+/// Returns where columns of intervals have a meaning in the newer form too. There is no newer form for them, but parquet-mr
+/// writes an empty one, by which the library refuses the file. Nothing is lost without it: parquet-mr reads the older form.
+fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<Vec<Range<usize>>, BadThrift> {
     let (count, kind) = thrift.list()?;
     if kind != ThriftType::Struct {
         return Err(BadThrift::Invalid("no schema"));
@@ -176,6 +200,7 @@ fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), BadThrift> 
         return Err(BadThrift::Invalid("more columns than fit into the memory; give more --memory"));
     }
     let mut waiting: Vec<i64> = Vec::new(); // children to come, for each open group
+    let mut contradictions = Vec::new();
     for _ in 0..count {
         while waiting.last() == Some(&0) {
             waiting.pop();
@@ -183,14 +208,23 @@ fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), BadThrift> 
         if let Some(children) = waiting.last_mut() {
             *children -= 1;
         }
-        let mut children = 0;
+        let (mut children, mut interval, mut newer) = (0, false, None);
         thrift.fields(|thrift, number, kind| {
-            let found = number == 5 && kind == ThriftType::Integer;
-            if found {
-                children = thrift.integer()?;
+            match (number, kind) {
+                (5, ThriftType::Integer) => children = thrift.integer()?,
+                (6, ThriftType::Integer) => interval = thrift.integer()? == INTERVAL,
+                (10, ThriftType::Struct) => {
+                    // The byte before it says which field it is.
+                    let start = thrift.position() - 1;
+                    thrift.skip_struct()?;
+                    newer = Some(start..thrift.position());
+                }
+                _ => return Ok(false),
             }
-            Ok(found)
+            Ok(true)
         })?;
+        // Only the end of the element may follow, since fields are numbered by those before them.
+        contradictions.extend(newer.filter(|newer| interval && newer.end + 1 == thrift.position()));
         if children > 0 {
             waiting.push(children);
         }
@@ -198,7 +232,7 @@ fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), BadThrift> 
             return Err(BadThrift::Invalid("columns nested in more than 64 groups"));
         }
     }
-    Ok(())
+    Ok(contradictions)
 }
 
 fn groups(thrift: &mut Thrift, block_bytes: u64) -> Result<Vec<GroupPlace>, BadThrift> {

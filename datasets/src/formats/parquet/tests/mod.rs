@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::basic::{Compression, ZstdLevel};
-use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::metadata::{KeyValue, SortingColumn};
 use ::parquet::file::properties::WriterProperties;
 use arrow_array::types::Int8Type;
 use arrow_array::{
@@ -361,4 +361,30 @@ fn a_file_with_a_meaning_that_a_later_version_has_brought_is_refused() {
     later[at..at + text.len()].copy_from_slice(b"text\x35\x00\x3c\x9c\x00\x00");
     let refused = PARQUET.open(&pieces(&later.into(), 1)[0], &Reading::default()).err().unwrap().to_string();
     assert!(refused.contains("column \"text\" has a logical type of a later version"), "{refused}");
+}
+
+#[test]
+fn rows_of_a_sorted_row_group_stay_sorted_and_with_no_others() {
+    let sorting = vec![SortingColumn::new(0, true, false)];
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(5))
+        .set_sorting_columns(Some(sorting.clone()))
+        .build();
+    let texts = StringArray::from_iter_values((0..20).map(|row| format!("第{row}篇")));
+    let batch = batch_of(vec![
+        ("id", Arc::new(Int64Array::from_iter_values((0..20).map(|row| 100 - row % 5)))),
+        ("text", Arc::new(texts)),
+    ]);
+    let file = encoded(&batch, properties);
+    let fates = (0..20).map(|row| if row % 3 == 0 { removed(None) } else { Fate::Kept });
+    for (name, part) in divide(&pieces(&file, 1), fates.collect()).unwrap() {
+        let part = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(part)).unwrap();
+        let groups = part.metadata().row_groups();
+        assert_eq!(groups.len(), 4);
+        for (number, group) in groups.iter().enumerate() {
+            assert_eq!(group.sorting_columns(), Some(&sorting));
+            let of_part = |row: &usize| (row % 3 == 0) == name.starts_with("removed");
+            assert_eq!(group.num_rows(), (5 * number..5 * number + 5).filter(of_part).count() as i64);
+        }
+    }
 }
