@@ -1,6 +1,6 @@
 //! The files of the input, and those of a reference that it is compared against.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,9 +27,7 @@ impl InputFiles {
     pub fn find(stores: &Stores, against: &[String], inputs: &[String]) -> Result<Self> {
         let mut files = stores.expand(against)?;
         let mut of_input = stores.expand(inputs)?;
-        for (path, kind) in stores.passed_over() {
-            say(one_line(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
-        }
+        say_passed_over(&stores.passed_over());
         if !against.is_empty() {
             own_outputs::take_kept(&mut files)?;
             check(against, &mut files, "reference")?;
@@ -40,6 +38,21 @@ impl InputFiles {
         let reference = files.len();
         files.append(&mut of_input);
         Ok(InputFiles { files, reference })
+    }
+}
+
+/// Says what is passed over, in one line for each kind.
+fn say_passed_over(passed_over: &BTreeMap<String, &str>) {
+    let mut by_kind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (path, kind) in passed_over {
+        by_kind.entry(kind).or_default().push(path);
+    }
+    for (kind, paths) in by_kind {
+        let more = match paths.len() - 1 {
+            0 => String::new(),
+            more => format!(", with {more} more of its kind"),
+        };
+        say(one_line(&format!("warning: \"{}\" is {kind}: it is passed over{more}", paths[0])));
     }
 }
 

@@ -2,11 +2,14 @@
 //! texts are called identical.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+
+use flate2::write::GzEncoder;
 
 use crate::faults::Whole;
 use crate::support::{Folder, Run, run, signal};
@@ -297,6 +300,29 @@ fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a
     here.write("only/x", "");
     fs::rename(here.path("in/pipe"), here.path("only/x")).unwrap();
     here.run("dedup only new -q").fails(2, &["no files in it"]);
+}
+
+#[test]
+fn what_is_no_input_costs_nothing_and_is_said_once_for_each_kind() {
+    let here = Folder::new();
+    let line = |id: &str| format!("{{\"id\":\"{id}\",\"text\":\"第{id}篇\"}}\n");
+    for name in ["day=1/a.jsonl", "_day=2/b.jsonl", "c.jsonl._COPYING_", "d.jsonl._COPYING_", ".e.jsonl"] {
+        here.write(&format!("in/{name}"), line(name));
+    }
+    // What a reducer leaves that had nothing to write, and a gzip file in a block that is filled with zeros.
+    here.write("in/part-00001", "");
+    let mut gzip = GzEncoder::new(Vec::new(), Default::default());
+    gzip.write_all(line("f").as_bytes()).unwrap();
+    let mut gzip = gzip.finish().unwrap();
+    gzip.resize(4096, 0);
+    fs::write(here.path("in/f.jsonl.gz"), gzip).unwrap();
+    let run = here.run("dedup in out -q --method exact").ends(0);
+    assert_eq!((here.counter("out", "kept"), here.counter("out", "rejected")), (3, 0));
+    let words: Vec<_> = run.stderr.lines().collect();
+    assert!(words.len() == 2, "{words:?}");
+    assert!(words[0].contains("c.jsonl._COPYING_\" is a file that is still being copied"), "{words:?}");
+    assert!(words[0].ends_with("with 1 more of its kind"), "{words:?}");
+    assert!(words[1].contains(".e.jsonl\" is hidden"), "{words:?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::error::Error;
 use super::found::InputFile;
 use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
+use super::left_out;
 use super::local;
 use super::local::Local;
 use super::name::{NameBelow, path_of_text, text_of_path};
@@ -27,7 +28,7 @@ pub struct Stores {
     directory: PathBuf,
     /// Remote stores by the prefix of their paths, such as `hdfs://host:8020` or `s3://bucket`.
     remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
-    /// Paths behind inputs that are no files, with the kind of each.
+    /// Paths behind inputs that are passed over, with what each is.
     passed_over: Mutex<BTreeMap<String, &'static str>>,
 }
 
@@ -53,8 +54,8 @@ impl Stores {
         }
     }
 
-    /// Returns the paths that [`Stores::expand`] has skipped in folders and behind patterns, with the kind of
-    /// each, such as `a FIFO`.
+    /// Returns the full paths that [`Stores::expand`] has passed over in folders and behind patterns, with what each is, such as
+    /// `a temporary file`. Markers such as `_SUCCESS`, which hide no records, are not among them.
     pub fn passed_over(&self) -> BTreeMap<String, &'static str> {
         self.passed_over.lock().clone()
     }
@@ -207,25 +208,34 @@ impl Stores {
         Ok(found)
     }
 
-    /// Removes entries that are no files, and notes them in `passed_over`.
-    fn pass_over(&self, store: &dyn Store, files: &mut Vec<Entry>) -> Result<(), Error> {
-        if store.prefix().is_empty() {
-            let mut passed_over = self.passed_over.lock();
-            passed_over.append(&mut local::take_special(files)?);
-        }
+    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: as it was written.
+    fn pass_over(
+        &self,
+        store: &dyn Store,
+        input: &str,
+        files: &mut Vec<Entry>,
+        hidden: Vec<String>,
+    ) -> Result<(), Error> {
+        let mut passed_over =
+            if store.prefix().is_empty() { local::take_special(files)? } else { BTreeMap::new() };
+        passed_over.append(&mut left_out::take(store, input, files)?);
+        let hidden = hidden.into_iter().filter(|path| left_out::may_hide_records(path));
+        passed_over.extend(hidden.map(|path| (path, "hidden, since its name begins with _ or .")));
+        let full = |(path, kind)| (format!("{}{path}", store.prefix()), kind);
+        self.passed_over.lock().extend(passed_over.into_iter().map(full));
         Ok(())
     }
 
     fn expand_one(&self, input: &str, found: &mut Vec<InputFile>) -> Result<(), Error> {
         let (store, path) = self.locate(input)?;
         let (base, pattern) = literal_head(store.as_ref(), &path)?;
-        let mut files = Vec::new();
+        let (mut files, mut hidden) = (Vec::new(), Vec::new());
         if pattern.is_empty() {
-            files = store.list(&path)?;
-            self.pass_over(store.as_ref(), &mut files)?;
+            files = store.list_and_hidden(&path, &mut hidden)?;
+            self.pass_over(store.as_ref(), input, &mut files, hidden)?;
             match self.passed_over().get(&path) {
                 Some(kind) => {
-                    let reason = format!("it is {kind} and not a file");
+                    let reason = format!("it is {kind}");
                     return Err(Error::BadName { name: input.to_owned(), reason });
                 }
                 None if files.is_empty() => {
@@ -247,9 +257,9 @@ impl Stores {
                 let path = format!("{base}/{}", names.join("/"));
                 let (head, rest) = literal_head(store.as_ref(), &path)?;
                 let names: Vec<_> = rest.split('/').filter(|name| !name.is_empty()).collect();
-                matching(store.as_ref(), head, &names, &bad, &mut files)?;
+                matching(store.as_ref(), head, &names, &bad, (&mut files, &mut hidden))?;
             }
-            self.pass_over(store.as_ref(), &mut files)?;
+            self.pass_over(store.as_ref(), input, &mut files, hidden)?;
         }
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });

@@ -42,24 +42,24 @@ pub(crate) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// Adds the files that match to `files`. `names` are the patterns below `directory`, one per level. A
+/// Adds the files that match to `files`, and hidden entries of directories that match to `hidden`. `names` are the patterns below `directory`, one per level. A
 /// directory that matches all of them adds every file below it.
 pub(crate) fn matching(
     store: &dyn Store,
     directory: &str,
     names: &[&str],
     bad: &dyn Fn(String) -> Error,
-    files: &mut Vec<Entry>,
+    (files, hidden): (&mut Vec<Entry>, &mut Vec<String>),
 ) -> Result<(), Error> {
     let Some((first, rest)) = names.split_first() else {
         // With alternatives, a path may be missing under one of them. A path that exists must be read whole.
         if store.exists(directory)? {
-            files.extend(store.list(directory)?);
+            files.extend(store.list_and_hidden(directory, hidden)?);
         }
         return Ok(());
     };
     if !is_pattern(first) {
-        return matching(store, &format!("{directory}/{first}"), rest, bad, files);
+        return matching(store, &format!("{directory}/{first}"), rest, bad, (files, hidden));
     }
     // The crate globset does not fit: its `?` is one byte, which is a third of a Chinese character.
     let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
@@ -75,7 +75,7 @@ pub(crate) fn matching(
             continue;
         }
         if child.directory {
-            matching(store, &child.path, rest, bad, files)?;
+            matching(store, &child.path, rest, bad, (files, hidden))?;
         } else if rest.is_empty() {
             files.push(child);
         }

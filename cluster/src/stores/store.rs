@@ -24,6 +24,12 @@ pub trait Store: Send + Sync {
     /// the file alone. Local entries that are neither file nor directory, such as a FIFO, are listed as files
     /// of 0 bytes.
     fn children(&self, path: &str) -> Result<Vec<Entry>, Error>;
+    /// Does the same as [`Store::children`], and adds the paths of the hidden entries to `hidden`, as far as the store tells
+    /// them.
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
+        let _ = hidden;
+        self.children(path)
+    }
     /// Does the same as [`Store::children`], but a directory that does not exist has no entries.
     fn children_if_any(&self, path: &str) -> Result<Vec<Entry>, Error> {
         match self.children(path) {
@@ -85,7 +91,11 @@ pub trait Store: Send + Sync {
     /// Lists every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left
     /// out.
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let mut files = walk(path, |directory| self.children(directory))?;
+        self.list_and_hidden(path, &mut Vec::new())
+    }
+    /// Does the same as [`Store::list`], and adds the paths of the hidden entries to `hidden`, as far as the store tells them.
+    fn list_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
+        let mut files = walk(path, |directory| self.children_and_hidden(directory, hidden))?;
         files.sort();
         Ok(files)
     }
@@ -150,13 +160,17 @@ pub trait UploadOutput: Write + Send {
     fn finish(self: Box<Self>) -> Result<Upload, Error>;
 }
 
-/// Returns whether a listing skips this name, because it begins with `_` or `.`.
+/// Returns whether a listing skips this name, because it begins with `.`, or with `_` and is no `_column=value`, as a partition
+/// of a table is called. Spark has the same rule.
 pub(crate) fn is_hidden(name: &[u8]) -> bool {
-    matches!(name.first(), Some(b'_' | b'.'))
+    match name.first() {
+        Some(b'.') => true,
+        Some(b'_') => !name.contains(&b'='),
+        _ => false,
+    }
 }
 
-/// Returns whether readers of a folder skip the file with this path below it, because a part of the path
-/// begins with `_` or `.`.
+/// Returns whether readers of a folder skip the file with this path below it, because a part of the path is a hidden name.
 pub fn has_hidden_part(path: &str) -> bool {
     path.split('/').any(|part| is_hidden(part.as_bytes()))
 }
@@ -192,6 +206,11 @@ pub(crate) fn everything(
         Err(Error::NotFound { .. }) => Ok(Vec::new()),
         children => children,
     })
+}
+
+/// Returns the last part of a path.
+pub(crate) fn last_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Returns the directory that holds an absolute path.

@@ -1,9 +1,11 @@
 //! Files of an unknown format.
 
+use operators::DocBatch;
+
 use crate::{Cuts, Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Format of a file that no other format recognises, in an input where others are recognised. Such a file is
-/// one reject.
+/// one reject. An empty one, as a reducer leaves it that had nothing to write, is nothing.
 pub static UNKNOWN: Unknown = Unknown;
 
 /// The type of [`UNKNOWN`], which `--format` cannot name.
@@ -23,7 +25,8 @@ impl Format for Unknown {
     }
 
     fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        Err(refused(piece))
+        refuse_contents(piece)?;
+        Ok(Box::new(NoReader))
     }
 
     fn writer<'a>(&self, _parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -31,12 +34,21 @@ impl Format for Unknown {
     }
 }
 
-/// A writer that refuses every piece.
+/// A reader of an empty file.
+struct NoReader;
+
+impl Reader for NoReader {
+    fn fill(&mut self, _batch: &mut DocBatch) -> Result<bool, Error> {
+        Ok(false)
+    }
+}
+
+/// A writer that refuses every piece but empty ones.
 struct NoWriter;
 
 impl Writer for NoWriter {
     fn divide(&mut self, piece: &Piece, _fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        Err(refused(piece))
+        refuse_contents(piece)
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
@@ -44,6 +56,9 @@ impl Writer for NoWriter {
     }
 }
 
-fn refused(piece: &Piece) -> Error {
-    Error::data(piece.blob.path(), 0, "of no format known; name it with --format")
+fn refuse_contents(piece: &Piece) -> Result<(), Error> {
+    match piece.blob.bytes() {
+        0 => Ok(()),
+        _ => Err(Error::data(piece.blob.path(), 0, "of no format known; name it with --format")),
+    }
 }

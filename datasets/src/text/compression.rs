@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Read, Write};
 
 use bzip2::write::BzEncoder;
 use cluster::BlobReader;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::{Cuts, Error, PartOutput, Reading};
@@ -85,7 +86,7 @@ impl Compression {
     ) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::None => Box::new(input),
-            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+            Self::Gzip => Box::new(GzipMembers(Some(GzDecoder::new(input)))),
             Self::Zstd => {
                 let mut decoder = zstd::Decoder::with_buffer(input)?;
                 decoder.window_log_max(window_log)?;
@@ -113,6 +114,29 @@ impl Compression {
         reading: &Reading,
     ) -> Result<Box<dyn Read + Send>, Error> {
         self.decode(blob, reading.window_log()).map_err(|error| Error::reading(path, 0, error))
+    }
+}
+
+/// The members of a gzip file, one after the other. Zeros behind a member are passed over, as `gzip` does: some writers fill a
+/// block with them.
+struct GzipMembers<R>(Option<GzDecoder<R>>);
+
+impl<R: io::BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut rest) = self.0.take().map(GzDecoder::into_inner) else { break };
+            while rest.fill_buf()?.first() == Some(&0) {
+                rest.consume(1);
+            }
+            if !rest.fill_buf()?.is_empty() {
+                self.0 = Some(GzDecoder::new(rest));
+            }
+        }
+        Ok(0)
     }
 }
 

@@ -26,7 +26,7 @@ pub use self::limits::HdfsLimits;
 use self::output::HdfsOutput;
 use self::rename::rename;
 use super::error::Error;
-use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden};
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden, last_name};
 
 /// Returns the one spelling of an HDFS authority. Letters of host names have no case, and a name may end with
 /// the dot of the DNS root. An authority without a port is a name service, which is spelled as in the
@@ -88,11 +88,14 @@ impl Store for Hdfs {
     }
 
     fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let seen = |child: &Entry| {
-            let name = child.path.rsplit('/').next().unwrap_or_default();
-            child.path == path || !is_hidden(name.as_bytes())
-        };
-        Ok(self.all_children(path)?.into_iter().filter(seen).collect())
+        self.children_and_hidden(path, &mut Vec::new())
+    }
+
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
+        let mut children = self.all_children(path)?;
+        let unseen = |child: &mut Entry| child.path != path && is_hidden(last_name(&child.path).as_bytes());
+        hidden.extend(children.extract_if(.., unseen).map(|child| child.path));
+        Ok(children)
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {

@@ -45,7 +45,11 @@ impl Store for Local {
     }
 
     fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        children(path, false)
+        children(path, Some(&mut Vec::new()))
+    }
+
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
+        children(path, Some(hidden))
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
@@ -107,7 +111,7 @@ impl Store for Local {
     }
 
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        everything(path, |directory| children(directory, true))
+        everything(path, |directory| children(directory, None))
     }
 
     fn showing(&self) -> Showing<'_> {
@@ -139,8 +143,9 @@ impl Rename for Local {
     }
 }
 
-/// Lists the entries of one directory, with hidden names if `hidden`. For a file, lists the file alone.
-fn children(path: &str, hidden: bool) -> Result<Vec<Entry>, Error> {
+/// Lists the entries of one directory. `hidden`: the list to which the paths of hidden entries go; `None` if they are listed as
+/// all others. For a file, lists the file alone.
+fn children(path: &str, mut hidden: Option<&mut Vec<String>>) -> Result<Vec<Entry>, Error> {
     let failed = |source| Error::io(path, "list", source);
     let folder = path_of_text(path);
     let metadata = fs::metadata(&folder).map_err(failed)?;
@@ -150,11 +155,12 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Entry>, Error> {
     let mut children = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        if !hidden && is_hidden(entry.file_name().as_bytes()) {
-            continue;
-        }
         let found = entry.path();
         let name = text_of_path(found.as_os_str());
+        if let Some(hidden) = hidden.as_mut().filter(|_| is_hidden(entry.file_name().as_bytes())) {
+            hidden.push(name);
+            continue;
+        }
         // This error is never "not found", which patterns skip: a link to nothing is input that is lost.
         let failed = |source| Error::Io { path: name.clone(), action: "list", source };
         let metadata = match fs::metadata(&found) {
@@ -173,7 +179,7 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Entry>, Error> {
         }
         // Other kinds of entries, such as a FIFO, are listed for inputs, whose caller reports them. Outputs
         // have none.
-        if !hidden || metadata.is_dir() || metadata.is_file() {
+        if hidden.is_some() || metadata.is_dir() || metadata.is_file() {
             children.push(child(name, &metadata));
         }
     }
@@ -189,9 +195,9 @@ fn special(path: &str) -> Result<Option<&'static str>, Error> {
     let metadata = fs::metadata(path_of_text(path)).map_err(|source| Error::io(path, "look for", source))?;
     let kind = metadata.file_type();
     Ok(match () {
-        () if kind.is_fifo() => Some("a FIFO"),
-        () if kind.is_socket() => Some("a socket"),
-        () if kind.is_block_device() || kind.is_char_device() => Some("a device"),
+        () if kind.is_fifo() => Some("a FIFO and not a file"),
+        () if kind.is_socket() => Some("a socket and not a file"),
+        () if kind.is_block_device() || kind.is_char_device() => Some("a device and not a file"),
         () => None,
     })
 }

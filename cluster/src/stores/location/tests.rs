@@ -215,3 +215,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_no_input_is_passed_over_in_folders_and_named_by_what_it_is() {
+    let files = [
+        "d=1/x",
+        "_d=2/x",
+        "_hidden/x",
+        ".x.crc",
+        "_SUCCESS",
+        "a._COPYING_",
+        "b.tmp",
+        "c~",
+        "d_$folder$",
+        "map/data",
+        "map/index",
+        "text/data",
+        "text/index",
+    ];
+    let (_guard, folder) = folder(&files);
+    fs::write(format!("{folder}/map/data"), "SEQ and more").unwrap();
+    let stores = Stores::new();
+    let found = stores.expand(&[&folder]).unwrap();
+    let names: Vec<_> = found.iter().map(|file| &file.path[folder.len() + 1..]).collect();
+    assert_eq!(names, ["_d=2/x", "d=1/x", "map/data", "text/data", "text/index"]);
+    let passed_over = stores.passed_over();
+    let kinds: Vec<_> = passed_over.iter().map(|(path, kind)| (&path[folder.len() + 1..], *kind)).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("_hidden", "hidden, since its name begins with _ or ."),
+            ("a._COPYING_", "a file that is still being copied"),
+            ("b.tmp", "a temporary file"),
+            ("c~", "an editor's copy of what a file was"),
+            ("d_$folder$", "the marker of a folder"),
+            ("map/index", "the index of a MapFile"),
+        ]
+    );
+    for named in ["b.tmp", "*.tmp", "map/index", "_hidden", "{c~,x}"] {
+        assert_eq!(names(&folder, named).len(), 1, "{named}");
+    }
+}

@@ -18,8 +18,3 @@ pub(super) fn version(object: &ObjectMeta) -> Version {
 pub(super) fn entry(path: String, object: &ObjectMeta) -> Entry {
     Entry { path, bytes: object.size, version: version(object), directory: false }
 }
-
-/// Returns the last part of a path.
-pub(super) fn last_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
-}

@@ -20,14 +20,14 @@ use object_store::{ObjectMeta, PutMode, PutPayload};
 use self::blob::Object;
 use self::connect::Client;
 use self::failure::ObjectFailure;
-use self::meta::{entry, last_name};
+use self::meta::entry;
 pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
 use super::error::Error;
 use super::store::{
     Blob, BlobReader, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, is_between, is_hidden,
-    walk,
+    last_name, walk,
 };
 
 /// Largest number of objects that one request removes. S3 allows 1,000.
@@ -59,7 +59,7 @@ impl Bucket {
 
     /// Lists the visible entries directly below a path. The boolean says whether there are any entries,
     /// hidden ones included.
-    fn below(&self, path: &str) -> Result<(Vec<Entry>, bool), Error> {
+    fn below(&self, path: &str, hidden: &mut Vec<String>) -> Result<(Vec<Entry>, bool), Error> {
         let (mut children, mut any) = (Vec::new(), false);
         let key = self.shared.key(path)?;
         let mut marker = None;
@@ -71,8 +71,12 @@ impl Bucket {
                 directories.map(|at| Entry { path: format!("/{at}"), directory: true, ..Entry::default() });
             let files = page.objects.iter().filter(|object| object.location != key);
             let files = files.map(|object| entry(format!("/{}", object.location), object));
-            let seen = |child: &Entry| !is_hidden(last_name(&child.path).as_bytes());
-            children.extend(directories.chain(files).filter(seen));
+            for child in directories.chain(files) {
+                match is_hidden(last_name(&child.path).as_bytes()) {
+                    true => hidden.push(child.path),
+                    false => children.push(child),
+                }
+            }
         })?;
         match marker {
             Some(ObjectMeta { size, .. }) if size > 0 => {
@@ -143,7 +147,11 @@ impl Store for Bucket {
     }
 
     fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let (children, any) = self.below(path)?;
+        self.children_and_hidden(path, &mut Vec::new())
+    }
+
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
+        let (children, any) = self.below(path, hidden)?;
         if any || is_root(path) {
             return Ok(children);
         }
@@ -220,11 +228,11 @@ impl Store for Bucket {
     }
 
     /// Lists both the object and the directory, where both have this name.
-    fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+    fn list_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let object = if is_root(path) { None } else { self.shared.head(path, "list")? };
         let mut any = object.is_some();
         let mut files = walk(path, |directory| {
-            let (children, some) = self.below(directory)?;
+            let (children, some) = self.below(directory, hidden)?;
             any |= some || is_root(path);
             Ok(children)
         })?;

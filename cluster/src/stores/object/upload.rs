@@ -12,11 +12,10 @@ use object_store::{ObjectMeta, PutOptions, PutPayload, UpdateVersion};
 
 use super::connect::Client;
 use super::failure::ObjectFailure;
-use super::meta::last_name;
 use super::shared::Shared;
 use crate::stores::error::Error;
 use crate::stores::remote::NoAnswer;
-use crate::stores::store::{Output, Upload, UploadOutput};
+use crate::stores::store::{Output, Upload, UploadOutput, last_name};
 
 /// Number of parts of one length, after which the length doubles. S3 takes 10,000 parts, so parts of 8 MiB at
 /// first make 300 GB in all.

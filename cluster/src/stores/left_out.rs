@@ -1,0 +1,67 @@
+//! Files below a folder that are no input, although no name begins with `_` or `.`.
+//!
+//! They are left out where a folder or a pattern leads to them. Whoever names one, or its ending in a pattern, gets it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::error::Error;
+use super::store::{Entry, Store, last_name, parent};
+
+/// Endings of the names of such files, and what they are.
+const ENDINGS: [(&str, &str); 5] = [
+    ("._COPYING_", "a file that is still being copied"),
+    (".inprogress", "a file that is still being written"),
+    (".tmp", "a temporary file"),
+    ("~", "an editor's copy of what a file was"),
+    ("_$folder$", "the marker of a folder"),
+];
+/// Names of the files of a MapFile beside its `data`.
+const MAP_FILE: [(&str, &str); 2] =
+    [("index", "the index of a MapFile"), ("bloom", "the filter of a MapFile")];
+/// Begins a SequenceFile, which the `data` of a MapFile is.
+const SEQUENCE_FILE: &[u8] = b"SEQ";
+/// Names of hidden files that have no records.
+const MARKERS: [&str; 4] = ["_SUCCESS", "_metadata", "_common_metadata", "_temporary"];
+
+/// Removes such files from those that an input leads to, and returns their full paths and what they are. `input`: the input as it
+/// was written.
+///
+/// # Errors
+/// Those of the store, which opens the files of what looks like a MapFile.
+pub(super) fn take(
+    store: &dyn Store,
+    input: &str,
+    files: &mut Vec<Entry>,
+) -> Result<BTreeMap<String, &'static str>, Error> {
+    let mut taken = BTreeMap::new();
+    let data: HashSet<String> =
+        files.iter().filter(|file| last_name(&file.path) == "data").map(|file| file.path.clone()).collect();
+    for file in files.iter() {
+        let name = last_name(&file.path);
+        let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending) && !input.contains(ending));
+        let mut kind = ending.map(|(_, kind)| *kind);
+        if let Some((_, part)) = MAP_FILE.iter().find(|(part, _)| *part == name) {
+            let data_beside = format!("{}/data", parent(&file.path).trim_end_matches('/'));
+            if data.contains(&data_beside) && begins_as_sequence_file(store, &data_beside)? {
+                kind = Some(part);
+            }
+        }
+        if let Some(kind) = kind {
+            taken.insert(file.path.clone(), kind);
+        }
+    }
+    files.retain(|file| !taken.contains_key(&file.path));
+    Ok(taken)
+}
+
+/// Whether a hidden name may hide records: those of checksums and of finished outputs hide none.
+pub(super) fn may_hide_records(path: &str) -> bool {
+    let name = last_name(path);
+    !MARKERS.contains(&name) && !name.ends_with(".crc") && name != ".DS_Store"
+}
+
+fn begins_as_sequence_file(store: &dyn Store, path: &str) -> Result<bool, Error> {
+    let mut head = [0; SEQUENCE_FILE.len()];
+    let read = store.open(path)?.read_full_at(0, &mut head)?;
+    Ok(&head[..read] == SEQUENCE_FILE)
+}
