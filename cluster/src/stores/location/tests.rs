@@ -237,8 +237,8 @@ fn what_is_no_input_is_passed_over_in_folders_and_named_by_what_it_is() {
     fs::write(format!("{folder}/map/data"), "SEQ and more").unwrap();
     let stores = Stores::new();
     let found = stores.expand(&[&folder]).unwrap();
-    let names: Vec<_> = found.iter().map(|file| &file.path[folder.len() + 1..]).collect();
-    assert_eq!(names, ["_d=2/x", "d=1/x", "map/data", "text/data", "text/index"]);
+    let inputs: Vec<_> = found.iter().map(|file| &file.path[folder.len() + 1..]).collect();
+    assert_eq!(inputs, ["_d=2/x", "d=1/x", "map/data", "text/data", "text/index"]);
     let passed_over = stores.passed_over();
     let kinds: Vec<_> = passed_over.iter().map(|(path, kind)| (&path[folder.len() + 1..], *kind)).collect();
     assert_eq!(

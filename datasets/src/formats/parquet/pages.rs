@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parquet::arrow::arrow_reader::RowGroups;
+use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::SerializedPageReader;
-use parquet::schema::types::ColumnDescPtr;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::chunks::Chunks;
 use super::deltas::bytes_of_lengths;
-use super::levels::check_repetition;
+use super::levels::{Levels, check_repetition};
 use super::library::text;
 use super::page_header::{PageHeader, PageHeaders};
 use super::schema;
@@ -247,6 +248,7 @@ impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let start = self.headers.offset;
         let page = self.page(|_| true, PageReader::get_next_page)?;
+        let page = page.map(|page| without_spare_bytes(page, &self.descriptor));
         if let Some(page) = &page {
             let lengths = bytes_of_lengths(page, &self.descriptor);
             let fine =
@@ -275,5 +277,59 @@ impl PageReader for CheckedPages {
 
     fn at_record_boundary(&mut self) -> Result<bool> {
         self.library.at_record_boundary()
+    }
+}
+
+/// Returns a page of values of one length without bytes at its end that are no whole value. fastparquet leaves eight there,
+/// and the library would refuse the page.
+fn without_spare_bytes(mut page: Page, column: &ColumnDescriptor) -> Page {
+    let length = usize::try_from(column.type_length()).unwrap_or(0);
+    let values = Levels::of(&page, column).map(|levels| levels.values);
+    let (Page::DataPage { buf, encoding: Encoding::PLAIN, .. }
+    | Page::DataPageV2 { buf, encoding: Encoding::PLAIN, .. }) = &mut page
+    else {
+        return page;
+    };
+    if let (PhysicalType::FIXED_LEN_BYTE_ARRAY, Ok(values), true) =
+        (column.physical_type(), values, length > 0)
+    {
+        let spare = buf.len().saturating_sub(values) % length;
+        buf.truncate(buf.len() - spare);
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use parquet::schema::types::{ColumnPath, Type};
+
+    use super::*;
+
+    #[test]
+    fn bytes_behind_the_last_value_of_one_length_are_left_out() {
+        let column = |physical_type| {
+            let column = Type::primitive_type_builder("c", physical_type).with_length(12).build().unwrap();
+            ColumnDescriptor::new(Arc::new(column), 0, 0, ColumnPath::from("c"))
+        };
+        let page = |bytes: usize, encoding| Page::DataPage {
+            buf: Bytes::from(vec![7; bytes]),
+            num_values: 25,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let fixed = column(PhysicalType::FIXED_LEN_BYTE_ARRAY);
+        for (bytes, encoding, column, expected) in [
+            (308, Encoding::PLAIN, &fixed, 300),
+            (300, Encoding::PLAIN, &fixed, 300),
+            (308, Encoding::RLE_DICTIONARY, &fixed, 308),
+            (308, Encoding::PLAIN, &column(PhysicalType::INT64), 308),
+        ] {
+            assert_eq!(without_spare_bytes(page(bytes, encoding), column).buffer().len(), expected);
+        }
     }
 }
