@@ -1,19 +1,15 @@
 //! Parquet: row groups are read column by column, and written with the input's schema and codecs.
 //!
-//! The library trusts what a file claims. So footers (`footer.rs`, `thrift.rs`), pages (`pages.rs`,
-//! `page_header.rs`) and their levels and lengths (`levels.rs`, `deltas.rs`) are checked before it sees them, and
-//! its panics are caught (`library.rs`). `batches.rs` gives the rows of a piece to `reader.rs`, `writer.rs` and
-//! `pack.rs`.
+//! The library trusts what a file claims. So footers (`footer.rs`, `thrift.rs`) and `pages` are checked before it sees
+//! them, and its panics are caught (`library.rs`). `batches.rs` gives the rows of a piece to `reader.rs`, `writer.rs` and
+//! `pack.rs`; `row_part.rs` encodes those that `writer.rs` keeps.
 
 mod batches;
 mod chunks;
-mod deltas;
 mod file;
 mod footer;
-mod levels;
 mod library;
 mod pack;
-mod page_header;
 mod pages;
 mod reader;
 mod row_part;

@@ -7,7 +7,7 @@ use ::parquet::file::properties::WriterVersion;
 
 use super::damage::{checked, read_and_divide};
 use super::*;
-use crate::formats::parquet::page_header::PageHeader;
+use crate::formats::parquet::pages::page_header::PageHeader;
 
 /// Returns the file with another footer.
 fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunkMetaData>)) -> Bytes {

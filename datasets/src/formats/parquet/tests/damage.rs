@@ -11,7 +11,7 @@ use ::parquet::file::properties::WriterVersion;
 use super::*;
 use crate::formats::parquet::batches::{BatchRows, Batches};
 use crate::formats::parquet::file::File;
-use crate::formats::parquet::page_header::PageHeader;
+use crate::formats::parquet::pages::page_header::PageHeader;
 use crate::formats::parquet::thrift::Thrift;
 use crate::testing::mutants;
 

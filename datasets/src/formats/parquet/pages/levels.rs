@@ -7,7 +7,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::Page;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::thrift::{BadThrift, Thrift};
+use crate::formats::parquet::thrift::{BadThrift, Thrift};
 
 /// Layout of a decompressed data page.
 pub(super) struct Levels<'a> {

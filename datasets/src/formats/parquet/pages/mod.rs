@@ -1,4 +1,9 @@
-//! The pages of one row group, which are checked before they are decompressed.
+//! The pages of one row group, which are checked before they are decompressed: their headers (`page_header.rs`), levels
+//! (`levels.rs`) and lengths (`deltas.rs`).
+
+mod deltas;
+mod levels;
+pub(super) mod page_header;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,11 +16,11 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
+use self::deltas::bytes_of_lengths;
+use self::levels::{Levels, check_repetition};
+use self::page_header::{PageHeader, PageHeaders};
 use super::chunks::Chunks;
-use super::deltas::bytes_of_lengths;
-use super::levels::{Levels, check_repetition};
 use super::library::text;
-use super::page_header::{PageHeader, PageHeaders};
 use super::schema;
 
 /// Bounds on what the parquet library may be given to decode: for one page, and for all pages that one record

@@ -11,7 +11,7 @@ use parquet::column::page::Page;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::levels::Levels;
-use super::thrift::{BadThrift, Thrift};
+use crate::formats::parquet::thrift::{BadThrift, Thrift};
 
 /// Returns the number of bytes that the library allocates for the lengths of a page's values, before it
 /// decodes the values.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
-use super::chunks::Chunks;
-use super::library::text;
-use super::thrift::{BadThrift, Thrift};
+use crate::formats::parquet::chunks::Chunks;
+use crate::formats::parquet::library::text;
+use crate::formats::parquet::thrift::{BadThrift, Thrift};
 
 /// Number of bytes that are first read for a page header. A longer header is read again, with four times as
 /// many.
@@ -23,15 +23,15 @@ const ENTRY_BYTES: u64 = 16;
 ///
 /// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `PageHeader`.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct PageHeader {
-    pub(super) page_type: i64,
-    pub(super) own_bytes: u64,
-    pub(super) uncompressed_bytes: u64,
-    pub(super) compressed_bytes: u64,
+pub struct PageHeader {
+    pub page_type: i64,
+    pub own_bytes: u64,
+    pub uncompressed_bytes: u64,
+    pub compressed_bytes: u64,
     /// Number of values, with nulls.
-    pub(super) values: u64,
+    pub values: u64,
     /// Encoding of the values of a data page.
-    pub(super) encoding: i64,
+    pub encoding: i64,
     /// Number of rows, which pages of the second version state.
     rows: Option<u64>,
 }
@@ -40,9 +40,9 @@ impl PageHeader {
     const INDEX: i64 = 1;
     const DICTIONARY: i64 = 2;
     /// Encoding of values that share prefixes with the value before.
-    pub(super) const DELTA_BYTE_ARRAY: i64 = 7;
+    pub const DELTA_BYTE_ARRAY: i64 = 7;
 
-    pub(super) fn read(bytes: &[u8]) -> Result<PageHeader, BadThrift> {
+    pub fn read(bytes: &[u8]) -> Result<PageHeader, BadThrift> {
         let mut header = PageHeader { page_type: -1, ..PageHeader::default() };
         let (mut sizes, mut thrift) = ([None; 2], Thrift::new(bytes));
         let positive = |value: i64| u64::try_from(value).map_err(|_| BadThrift::Invalid("a negative length"));
@@ -72,12 +72,12 @@ impl PageHeader {
         Ok(header)
     }
 
-    pub(super) fn is_dictionary(&self) -> bool {
+    pub fn is_dictionary(&self) -> bool {
         self.page_type == PageHeader::DICTIONARY
     }
 
     /// Returns the memory that decoding the page takes, as far as the header tells.
-    pub(super) fn decoded_bytes(&self, repeated: bool) -> u64 {
+    pub fn decoded_bytes(&self, repeated: bool) -> u64 {
         let value_bytes = match (self.is_dictionary(), repeated) {
             (true, _) => ENTRY_BYTES,
             (false, true) => LEVEL_BYTES,
@@ -88,7 +88,7 @@ impl PageHeader {
     }
 
     /// Returns the number of records that begin in a data page, if it is known.
-    pub(super) fn rows(&self, repeated: bool) -> Option<u64> {
+    pub fn rows(&self, repeated: bool) -> Option<u64> {
         if self.is_dictionary() {
             return None;
         }
@@ -97,16 +97,16 @@ impl PageHeader {
 }
 
 /// Iterator over the page headers of a column chunk.
-pub(super) struct PageHeaders {
+pub struct PageHeaders {
     chunks: Arc<Chunks>,
-    pub(super) offset: u64,
+    pub offset: u64,
     end: u64,
     /// Whether the column is repeated.
-    pub(super) repeated: bool,
+    pub repeated: bool,
 }
 
 impl PageHeaders {
-    pub(super) fn of(chunks: &Arc<Chunks>, column: &ColumnChunkMetaData) -> Self {
+    pub fn of(chunks: &Arc<Chunks>, column: &ColumnChunkMetaData) -> Self {
         let (offset, length) = column.byte_range();
         let repeated = column.column_descr().max_rep_level() > 0;
         PageHeaders { chunks: chunks.clone(), offset, end: offset + length, repeated }
@@ -114,7 +114,7 @@ impl PageHeaders {
 
     /// Returns the next page's header and skips that page; `None` at the end of the chunk. Index pages are
     /// skipped, as the library does.
-    pub(super) fn next(&mut self) -> Result<Option<PageHeader>, String> {
+    pub fn next(&mut self) -> Result<Option<PageHeader>, String> {
         loop {
             let left = self.end.saturating_sub(self.offset);
             if left == 0 {
