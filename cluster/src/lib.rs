@@ -15,12 +15,12 @@ pub use processes::{Group, Limits, Membership};
 pub use stores::error::Error;
 pub use stores::found::InputFile;
 pub use stores::hdfs::{Hdfs, HdfsLimits};
+pub use stores::left_out::has_hidden_part;
 pub use stores::local::Local;
 pub use stores::location::Stores;
 pub use stores::name::{NameBelow, one_line, path_of_text, text_of_path};
 pub use stores::object::{Bucket, ObjectLimits};
 pub use stores::store::{
     Blob, BlobReader, Entry, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
-    has_hidden_part,
 };
 pub use stores::sums::Noted;

@@ -1,10 +1,11 @@
-//! Files below a folder that are no input, although no name begins with `_` or `.`.
+//! Files below a folder that are no input: hidden ones, and others by their names.
 //!
 //! They are left out where a folder or a pattern leads to them. Whoever names one, or its ending in a pattern, gets it.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::error::Error;
+use super::pattern::is_pattern;
 use super::store::{Entry, Store, last_name, parent};
 
 /// Endings of the names of such files, and what they are.
@@ -23,8 +24,23 @@ const SEQUENCE_FILE: &[u8] = b"SEQ";
 /// Names of hidden files that have no records.
 const MARKERS: [&str; 4] = ["_SUCCESS", "_metadata", "_common_metadata", "_temporary"];
 
-/// Removes such files from those that an input leads to, and returns their full paths and what they are. `input`: the input as it
-/// was written.
+/// Returns whether a listing skips this name, because it begins with `.`, or with `_` and is no `_column=value`, as a partition
+/// of a table is called. Spark has the same rule.
+pub(crate) fn is_hidden(name: &[u8]) -> bool {
+    match name.first() {
+        Some(b'.') => true,
+        Some(b'_') => !name.contains(&b'='),
+        _ => false,
+    }
+}
+
+/// Returns whether readers of a folder skip the file with this path below it, because a part of the path is a hidden name.
+pub fn has_hidden_part(path: &str) -> bool {
+    path.split('/').any(|part| is_hidden(part.as_bytes()))
+}
+
+/// Removes such files from those that an input leads to, and returns their paths and what they are. `input`: the path of the
+/// input, which may have patterns.
 ///
 /// # Errors
 /// Those of the store, which opens the files of what looks like a MapFile.
@@ -38,7 +54,9 @@ pub(super) fn take(
         files.iter().filter(|file| last_name(&file.path) == "data").map(|file| file.path.clone()).collect();
     for file in files.iter() {
         let name = last_name(&file.path);
-        let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending) && !input.contains(ending));
+        let ending = ENDINGS
+            .iter()
+            .find(|(ending, _)| name.ends_with(ending) && file.path != input && !names(input, ending));
         let mut kind = ending.map(|(_, kind)| *kind);
         if let Some((_, part)) = MAP_FILE.iter().find(|(part, _)| *part == name) {
             let data_beside = format!("{}/data", parent(&file.path).trim_end_matches('/'));
@@ -52,6 +70,12 @@ pub(super) fn take(
     }
     files.retain(|file| !taken.contains_key(&file.path));
     Ok(taken)
+}
+
+/// Whether a pattern names an ending, as `*.tmp` does and `{a.tmp,b}`.
+fn names(input: &str, ending: &str) -> bool {
+    let pattern = last_name(input);
+    is_pattern(pattern) && pattern.split([',', '}']).any(|choice| choice.ends_with(ending))
 }
 
 /// Whether a hidden name may hide records: those of checksums and of finished outputs hide none.

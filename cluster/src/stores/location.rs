@@ -208,7 +208,7 @@ impl Stores {
         Ok(found)
     }
 
-    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: as it was written.
+    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: its path.
     fn pass_over(
         &self,
         store: &dyn Store,
@@ -232,7 +232,7 @@ impl Stores {
         let (mut files, mut hidden) = (Vec::new(), Vec::new());
         if pattern.is_empty() {
             files = store.list_and_hidden(&path, &mut hidden)?;
-            self.pass_over(store.as_ref(), input, &mut files, hidden)?;
+            self.pass_over(store.as_ref(), &path, &mut files, hidden)?;
             match self.passed_over().get(&path) {
                 Some(kind) => {
                     let reason = format!("it is {kind}");
@@ -259,7 +259,7 @@ impl Stores {
                 let names: Vec<_> = rest.split('/').filter(|name| !name.is_empty()).collect();
                 matching(store.as_ref(), head, &names, &bad, (&mut files, &mut hidden))?;
             }
-            self.pass_over(store.as_ref(), input, &mut files, hidden)?;
+            self.pass_over(store.as_ref(), &path, &mut files, hidden)?;
         }
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });

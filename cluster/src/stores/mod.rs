@@ -8,7 +8,7 @@ pub(crate) mod checked;
 pub(crate) mod error;
 pub(crate) mod found;
 pub(crate) mod hdfs;
-mod left_out;
+pub(crate) mod left_out;
 pub(crate) mod local;
 pub(crate) mod location;
 pub(crate) mod name;

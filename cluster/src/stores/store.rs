@@ -160,21 +160,6 @@ pub trait UploadOutput: Write + Send {
     fn finish(self: Box<Self>) -> Result<Upload, Error>;
 }
 
-/// Returns whether a listing skips this name, because it begins with `.`, or with `_` and is no `_column=value`, as a partition
-/// of a table is called. Spark has the same rule.
-pub(crate) fn is_hidden(name: &[u8]) -> bool {
-    match name.first() {
-        Some(b'.') => true,
-        Some(b'_') => !name.contains(&b'='),
-        _ => false,
-    }
-}
-
-/// Returns whether readers of a folder skip the file with this path below it, because a part of the path is a hidden name.
-pub fn has_hidden_part(path: &str) -> bool {
-    path.split('/').any(|part| is_hidden(part.as_bytes()))
-}
-
 /// Returns whether `after < path <= until`, compared as bytes. A missing bound holds always.
 pub(crate) fn is_between(path: &str, after: Option<&str>, until: Option<&str>) -> bool {
     after.is_none_or(|after| path > after) && until.is_none_or(|until| path <= until)

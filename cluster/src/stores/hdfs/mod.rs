@@ -26,7 +26,8 @@ pub use self::limits::HdfsLimits;
 use self::output::HdfsOutput;
 use self::rename::rename;
 use super::error::Error;
-use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden, last_name};
+use super::left_out::is_hidden;
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, last_name};
 
 /// Returns the one spelling of an HDFS authority. Letters of host names have no case, and a name may end with
 /// the dot of the DNS root. An authority without a port is a name service, which is spelled as in the

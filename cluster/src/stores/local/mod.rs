@@ -15,8 +15,9 @@ use tempfile::NamedTempFile;
 
 use self::blob::{LocalBlob, version};
 use super::error::Error;
+use super::left_out::is_hidden;
 use super::name::{path_of_text, text_of_path};
-use super::store::{Blob, Entry, Output, Rename, Showing, Store, everything, is_hidden, parent};
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, everything, parent};
 
 /// Length of the buffer of a file that is being written, in bytes.
 const WRITE_BYTES: usize = 1 << 17;

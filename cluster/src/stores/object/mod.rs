@@ -25,9 +25,10 @@ pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
 use super::error::Error;
+use super::left_out::is_hidden;
 use super::store::{
-    Blob, BlobReader, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, is_between, is_hidden,
-    last_name, walk,
+    Blob, BlobReader, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, is_between, last_name,
+    walk,
 };
 
 /// Largest number of objects that one request removes. S3 allows 1,000.

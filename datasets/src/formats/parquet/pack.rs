@@ -13,10 +13,11 @@ use parquet::schema::types::ColumnPath;
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
+use super::library::writing;
 use super::reader::Column;
 use super::row_part::ROW_GROUP_BYTES;
 use super::schema;
-use super::writer::{ZSTD_LEVEL, writing};
+use super::writer::ZSTD_LEVEL;
 use crate::{Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
 /// Number of rows, or about the number of bytes, that are given to the library at a time.

@@ -15,8 +15,8 @@ use parquet::file::properties::{DEFAULT_MAX_ROW_GROUP_ROW_COUNT, WriterPropertie
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, TypePtr};
 
+use super::library::writing;
 use super::schema;
-use super::writer::writing;
 use crate::{Error, PartOutput};
 
 /// Largest encoded size of a row group, in bytes. A part keeps a row group in memory until it is written.

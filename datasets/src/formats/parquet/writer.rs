@@ -16,6 +16,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
+use super::library::writing;
 use super::reader::TextShortener;
 use super::row_part::RowPart;
 use crate::parts::removal_log::free_names;
@@ -293,17 +294,4 @@ fn with_removals(
     let fields: Vec<_> = batch.schema_ref().fields().iter().cloned().chain(removal_fields(names)).collect();
     let columns = batch.columns().iter().cloned().chain(columns).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| writing(error.into()))
-}
-
-/// Converts an error of the parquet library while a part is written: to the store's own error if it came from
-/// there.
-pub(super) fn writing(error: ParquetError) -> Error {
-    let error = match error {
-        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
-            Ok(error) => *error,
-            Err(error) => std::io::Error::other(error),
-        },
-        error => std::io::Error::other(error),
-    };
-    Error::writing("a part in parquet", error)
 }
