@@ -236,7 +236,7 @@ mod tests {
             Ok(Arc::new(LiarBlob(Arc::clone(&self.0))))
         }
 
-        fn children(&self, _path: &str) -> Result<Vec<Entry>, Error> {
+        fn children_and_hidden(&self, _path: &str, _hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
             unreachable!()
         }
 

@@ -21,8 +21,8 @@ const MAP_FILE: [(&str, &str); 2] =
     [("index", "the index of a MapFile"), ("bloom", "the filter of a MapFile")];
 /// Begins a SequenceFile, which the `data` of a MapFile is.
 const SEQUENCE_FILE: &[u8] = b"SEQ";
-/// Names of hidden files that have no records.
-const MARKERS: [&str; 4] = ["_SUCCESS", "_metadata", "_common_metadata", "_temporary"];
+/// Hidden names of files and folders that have no records.
+const MARKERS: [&str; 5] = ["_SUCCESS", "_metadata", "_common_metadata", "_temporary", ".DS_Store"];
 
 /// Returns whether a listing skips this name, because it begins with `.`, or with `_` and is no `_column=value`, as a partition
 /// of a table is called. Spark has the same rule.
@@ -81,7 +81,7 @@ fn names(input: &str, ending: &str) -> bool {
 /// Whether a hidden name may hide records: those of checksums and of finished outputs hide none.
 pub(super) fn may_hide_records(path: &str) -> bool {
     let name = last_name(path);
-    !MARKERS.contains(&name) && !name.ends_with(".crc") && name != ".DS_Store"
+    !MARKERS.contains(&name) && !name.ends_with(".crc")
 }
 
 fn begins_as_sequence_file(store: &dyn Store, path: &str) -> Result<bool, Error> {

@@ -23,13 +23,11 @@ pub trait Store: Send + Sync {
     /// Lists the entries of one directory, in any order, without hidden names (`_x`, `.x`). For a file, lists
     /// the file alone. Local entries that are neither file nor directory, such as a FIFO, are listed as files
     /// of 0 bytes.
-    fn children(&self, path: &str) -> Result<Vec<Entry>, Error>;
-    /// Does the same as [`Store::children`], and adds the paths of the hidden entries to `hidden`, as far as the store tells
-    /// them.
-    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
-        let _ = hidden;
-        self.children(path)
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        self.children_and_hidden(path, &mut Vec::new())
     }
+    /// Does the same as [`Store::children`], and adds the paths of the hidden entries to `hidden`.
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error>;
     /// Does the same as [`Store::children`], but a directory that does not exist has no entries.
     fn children_if_any(&self, path: &str) -> Result<Vec<Entry>, Error> {
         match self.children(path) {
@@ -93,7 +91,7 @@ pub trait Store: Send + Sync {
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.list_and_hidden(path, &mut Vec::new())
     }
-    /// Does the same as [`Store::list`], and adds the paths of the hidden entries to `hidden`, as far as the store tells them.
+    /// Does the same as [`Store::list`], and adds the paths of the hidden entries to `hidden`.
     fn list_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let mut files = walk(path, |directory| self.children_and_hidden(directory, hidden))?;
         files.sort();

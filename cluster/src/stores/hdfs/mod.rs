@@ -88,10 +88,6 @@ impl Store for Hdfs {
         Ok(Arc::new(HdfsBlob::open(&self.calls, path)?))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.children_and_hidden(path, &mut Vec::new())
-    }
-
     fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let mut children = self.all_children(path)?;
         let unseen = |child: &mut Entry| child.path != path && is_hidden(last_name(&child.path).as_bytes());

@@ -45,10 +45,6 @@ impl Store for Local {
         Ok(Arc::new(LocalBlob::open(path, true)?))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        children(path, Some(&mut Vec::new()))
-    }
-
     fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         children(path, Some(hidden))
     }

@@ -147,10 +147,6 @@ impl Store for Bucket {
         }))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.children_and_hidden(path, &mut Vec::new())
-    }
-
     fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let (children, any) = self.below(path, hidden)?;
         if any || is_root(path) {

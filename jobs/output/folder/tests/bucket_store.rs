@@ -170,16 +170,17 @@ impl Store for BucketStore {
         Ok(Arc::new(Content(path.to_owned(), contents)))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let mut children = BTreeMap::new();
         for Entry { path: name, bytes, version, .. } in self.listed(path)? {
             let (first, rest) =
                 name[path.len() + 1..].split_once('/').map_or((&name[path.len() + 1..], ""), |both| both);
-            if !first.starts_with(['_', '.']) {
-                let path = format!("{path}/{first}");
-                children
-                    .insert(first.to_owned(), Entry { path, bytes, version, directory: !rest.is_empty() });
+            let path = format!("{path}/{first}");
+            if first.starts_with(['_', '.']) {
+                hidden.push(path);
+                continue;
             }
+            children.insert(first.to_owned(), Entry { path, bytes, version, directory: !rest.is_empty() });
         }
         Ok(children.into_values().collect())
     }

@@ -276,7 +276,7 @@ impl Store for PowerStore {
         Ok(Arc::new(Content(path.to_owned(), Arc::clone(contents))))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
+    fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let disk = self.0.lock();
         let child = |path: String, id: Id| Entry {
             path,
@@ -286,8 +286,10 @@ impl Store for PowerStore {
         };
         let id = disk.live.find(path).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
         let Some(names) = disk.live.entries.get(&id) else { return Ok(vec![child(path.to_owned(), id)]) };
-        let seen = names.iter().filter(|(name, _)| !name.starts_with(['_', '.']));
-        Ok(seen.map(|(name, id)| child(format!("{path}/{name}"), *id)).collect())
+        let is_hidden = |(name, _): &(&String, &Id)| name.starts_with(['_', '.']);
+        let (unseen, seen): (Vec<_>, Vec<_>) = names.iter().partition(is_hidden);
+        hidden.extend(unseen.into_iter().map(|(name, _)| format!("{path}/{name}")));
+        Ok(seen.into_iter().map(|(name, id)| child(format!("{path}/{name}"), *id)).collect())
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {

@@ -289,14 +289,12 @@ impl PageReader for CheckedPages {
 /// and the library would refuse the page.
 fn without_spare_bytes(mut page: Page, column: &ColumnDescriptor) -> Page {
     let length = usize::try_from(column.type_length()).unwrap_or(0);
-    let values = Levels::of(&page, column).map(|levels| levels.values);
-    let (Page::DataPage { buf, encoding: Encoding::PLAIN, .. }
-    | Page::DataPageV2 { buf, encoding: Encoding::PLAIN, .. }) = &mut page
-    else {
+    if column.physical_type() != PhysicalType::FIXED_LEN_BYTE_ARRAY || length == 0 {
         return page;
-    };
-    if let (PhysicalType::FIXED_LEN_BYTE_ARRAY, Ok(values), true) =
-        (column.physical_type(), values, length > 0)
+    }
+    let Ok(Levels { values, .. }) = Levels::of(&page, column) else { return page };
+    if let Page::DataPage { buf, encoding: Encoding::PLAIN, .. }
+    | Page::DataPageV2 { buf, encoding: Encoding::PLAIN, .. } = &mut page
     {
         let spare = buf.len().saturating_sub(values) % length;
         buf.truncate(buf.len() - spare);
