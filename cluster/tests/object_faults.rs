@@ -147,6 +147,27 @@ fn a_listing_that_never_ends_ends() {
 }
 
 #[test]
+fn a_key_that_no_path_can_name_costs_that_key() {
+    let endpoint = Endpoint::start();
+    let store = bucket(&endpoint);
+    // The pages of 1,024 keys to one key all hold it, and the page behind it does not.
+    let pages = [Fault::Listed(&[("folder//b", 1)]); 11];
+    endpoint.next(pages.into_iter().chain([Fault::Listed(&[("folder/c", 1)])]));
+    let mut passed = Vec::new();
+    let found = store.children_and_hidden("/folder", &mut passed).unwrap();
+    assert_eq!(found.iter().map(|entry| &*entry.path).collect::<Vec<_>>(), ["/folder/c"]);
+    assert_eq!(passed, ["/folder//b"]);
+    let requests = endpoint.requests();
+    assert!(
+        requests[10].contains("max-keys=1&") && requests[11].contains("start-after=folder%2F%2Fb"),
+        "{requests:?}"
+    );
+
+    endpoint.next([Fault::Status(404), Fault::Listed(&[("folder//b", 1)])]);
+    assert!(store.exists("/folder").unwrap());
+}
+
+#[test]
 fn what_marks_a_directory_is_no_object_in_it() {
     let endpoint = Endpoint::start();
     let store = bucket(&endpoint);

@@ -78,6 +78,14 @@ fn names(input: &str, ending: &str) -> bool {
     is_pattern(pattern) && pattern.split([',', '}']).any(|choice| choice.ends_with(ending))
 }
 
+/// Returns what a path is that a listing has put aside.
+pub(super) fn kind_of_hidden(path: &str) -> &'static str {
+    match is_hidden(last_name(path.trim_end_matches('/')).as_bytes()) {
+        true => "hidden, since its name begins with _ or .",
+        false => "a key of a bucket that no path can name",
+    }
+}
+
 /// Whether a hidden name may hide records: those of checksums and of finished outputs hide none.
 pub(super) fn may_hide_records(path: &str) -> bool {
     let name = last_name(path);

@@ -220,7 +220,10 @@ impl Stores {
             if store.prefix().is_empty() { local::take_special(files)? } else { BTreeMap::new() };
         passed_over.append(&mut left_out::take(store, input, files)?);
         let hidden = hidden.into_iter().filter(|path| left_out::may_hide_records(path));
-        passed_over.extend(hidden.map(|path| (path, "hidden, since its name begins with _ or .")));
+        passed_over.extend(hidden.map(|path| {
+            let kind = left_out::kind_of_hidden(&path);
+            (path, kind)
+        }));
         let full = |(path, kind)| (format!("{}{path}", store.prefix()), kind);
         self.passed_over.lock().extend(passed_over.into_iter().map(full));
         Ok(())

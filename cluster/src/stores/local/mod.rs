@@ -158,14 +158,14 @@ fn children(path: &str, mut hidden: Option<&mut Vec<String>>) -> Result<Vec<Entr
             hidden.push(name);
             continue;
         }
-        // This error is never "not found", which patterns skip: a link to nothing is input that is lost.
+        // This error is never "not found", which patterns skip.
         let failed = |source| Error::Io { path: name.clone(), action: "list", source };
         let metadata = match fs::metadata(&found) {
-            // The entry was removed after it was listed, so it is skipped. A link to nothing still exists.
-            Err(error)
-                if is_absent(&error)
-                    && fs::symlink_metadata(&found).is_err_and(|error| is_absent(&error)) =>
-            {
+            // The entry was removed after it was listed, or is a link to nothing, which is listed as a FIFO is.
+            Err(error) if is_absent(&error) => {
+                if hidden.is_some() && fs::symlink_metadata(&found).is_ok() {
+                    children.push(Entry { path: name, ..Entry::default() });
+                }
                 continue;
             }
             metadata => metadata.map_err(failed)?,
@@ -189,7 +189,10 @@ fn child(path: String, metadata: &Metadata) -> Entry {
 
 /// Returns the kind of what lies at a path, if it is neither a file nor a directory.
 fn special(path: &str) -> Result<Option<&'static str>, Error> {
-    let metadata = fs::metadata(path_of_text(path)).map_err(|source| Error::io(path, "look for", source))?;
+    let metadata = match fs::metadata(path_of_text(path)) {
+        Err(error) if is_absent(&error) => return Ok(Some("a link to nothing")),
+        metadata => metadata.map_err(|source| Error::io(path, "look for", source))?,
+    };
     let kind = metadata.file_type();
     Ok(match () {
         () if kind.is_fifo() => Some("a FIFO and not a file"),

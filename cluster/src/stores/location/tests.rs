@@ -129,13 +129,17 @@ fn patterns_match_level_by_level() {
 }
 
 #[test]
-fn a_link_to_nothing_is_never_passed_over() {
+fn a_link_to_nothing_is_passed_over_with_a_word() {
     let (_guard, folder) = folder(&["a/x", "a/y"]);
     std::os::unix::fs::symlink("nowhere", format!("{folder}/a/z")).unwrap();
     for pattern in ["a", "*", "a/*"] {
-        let error = Stores::new().expand(&[format!("{folder}/{pattern}")]).err().unwrap();
-        assert!(matches!(error, Error::Io { path, .. } if path.ends_with("/a/z")), "{pattern}");
+        let stores = Stores::new();
+        assert_eq!(stores.expand(&[format!("{folder}/{pattern}")]).unwrap().len(), 2, "{pattern}");
+        let passed_over = stores.passed_over().into_iter().collect::<Vec<_>>();
+        assert_eq!(passed_over, [(format!("{folder}/a/z"), "a link to nothing")], "{pattern}");
     }
+    let named = Stores::new().expand(&[format!("{folder}/a/z")]).err().unwrap();
+    assert!(matches!(named, Error::NotFound { .. }), "{named}");
 }
 
 #[test]

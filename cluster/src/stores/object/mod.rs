@@ -40,7 +40,7 @@ const REMOVED_AT_ONCE: usize = 1_000;
 /// completing the uploads. Some tools mark a directory with an empty object whose name ends with `/`. Such a
 /// mark is listed as an empty directory; nothing else sees it, and it stays where it is. Names that the
 /// client library cannot express (control characters, nothing between two slashes, `.` and `..`) are
-/// [`Error::BadName`].
+/// [`Error::BadName`]; a listing of a folder counts them to what is hidden in it.
 pub struct Bucket {
     shared: Arc<Shared>,
 }
@@ -64,7 +64,7 @@ impl Bucket {
         let (mut children, mut any) = (Vec::new(), false);
         let key = self.shared.key(path)?;
         let mut marker = None;
-        self.shared.pages(path, |page| {
+        let passed = self.shared.pages(path, |page| {
             any |= !page.objects.is_empty() || !page.common_prefixes.is_empty();
             marker = marker.take().or(page.objects.iter().find(|object| object.location == key).cloned());
             let directories = page.common_prefixes.into_iter();
@@ -79,6 +79,8 @@ impl Bucket {
                 }
             }
         })?;
+        any |= !passed.is_empty();
+        hidden.extend(passed.into_iter().map(|key| format!("/{key}")));
         match marker {
             Some(ObjectMeta { size, .. }) if size > 0 => {
                 let name = self.shared.name(path);

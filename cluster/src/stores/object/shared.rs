@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use log::trace;
 use object_store::list::PaginatedListOptions;
-use object_store::path::Path;
+use object_store::path::{self, Path};
 use object_store::{GetOptions, GetResult, ListResult, ObjectMeta};
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
@@ -16,6 +16,11 @@ use super::failure::ObjectFailure;
 use crate::stores::error::Error;
 use crate::stores::remote;
 use crate::stores::remote::Backoff;
+
+/// Number of keys of a page from which on pages are halved to find a key that the library refuses.
+const PAGE_KEYS: usize = 1024;
+/// Comes behind all names that begin with some text.
+const LAST_KEY: &str = "\u{10FFFF}";
 
 /// Time limits of requests to an object store.
 #[derive(Clone, Copy, Debug)]
@@ -149,8 +154,9 @@ impl Shared {
         self.ask(path, action, self.limits.call, head)
     }
 
-    /// Gives every page of the entries directly below a path to `each`. Directories come as names only.
-    pub(super) fn pages(&self, path: &str, mut each: impl FnMut(ListResult)) -> Result<(), Error> {
+    /// Gives every page of the entries directly below a path to `each`. Directories come as names only. Returns the keys
+    /// that the library cannot express.
+    pub(super) fn pages(&self, path: &str, mut each: impl FnMut(ListResult)) -> Result<Vec<String>, Error> {
         let options = PaginatedListOptions { delimiter: Some("/".into()), ..PaginatedListOptions::default() };
         self.pages_while(path, options, |page| {
             each(page);
@@ -167,24 +173,36 @@ impl Shared {
         each: impl FnMut(ListResult) -> bool,
     ) -> Result<(), Error> {
         let offset = after.map(|after| after.to_string());
-        self.pages_while(path, PaginatedListOptions { offset, ..PaginatedListOptions::default() }, each)
+        let options = PaginatedListOptions { offset, ..PaginatedListOptions::default() };
+        self.pages_while(path, options, each).map(drop)
     }
 
+    /// Gives pages to `each` until that returns false. Returns the keys that the library cannot express.
+    ///
+    /// One such key makes the library refuse its whole page. So the page is asked for again with half as many keys, until
+    /// the key is alone, and the listing goes on behind it: some 20 requests for each such key.
     fn pages_while(
         &self,
         path: &str,
-        options: PaginatedListOptions,
+        mut options: PaginatedListOptions,
         mut each: impl FnMut(ListResult) -> bool,
-    ) -> Result<(), Error> {
-        let mut token = None;
+    ) -> Result<Vec<String>, Error> {
+        let mut passed = Vec::new();
         loop {
-            let (mut more, page_token) = (true, token.clone());
-            let options = PaginatedListOptions { page_token, ..options.clone() };
-            let next = self.page(path, options, &mut |page| more = each(page))?;
-            if !more || next.is_none() || next == token {
-                return Ok(());
+            let mut more = true;
+            match self.page(path, options.clone(), &mut |page| more = each(page))? {
+                Page::Given(next) if !more || next.is_none() || next == options.page_token => {
+                    return Ok(passed);
+                }
+                Page::Given(next) => options.page_token = next,
+                Page::Refused(key) if options.max_keys == Some(1) => {
+                    let below = if key.ends_with('/') { LAST_KEY } else { "" };
+                    options.offset = Some(format!("{key}{below}"));
+                    (options.page_token, options.max_keys) = (None, None);
+                    passed.push(key);
+                }
+                Page::Refused(_) => options.max_keys = Some(options.max_keys.unwrap_or(PAGE_KEYS) / 2),
             }
-            token = next;
         }
     }
 
@@ -193,32 +211,52 @@ impl Shared {
         let (key, mut any) = (self.key(path)?, false);
         // One of the two may be the mark of the directory itself.
         let options = PaginatedListOptions { max_keys: Some(2), ..PaginatedListOptions::default() };
-        self.page(path, options, &mut |page| {
+        let page = self.page(path, options, &mut |page| {
             any |= !page.objects.iter().all(|object| is_mark(object, &key))
         })?;
-        Ok(any)
+        Ok(any || matches!(page, Page::Refused(_)))
     }
 
-    /// Gives one page of a listing to `each` and returns the token of the next page.
+    /// Gives one page of a listing to `each`, unless the library refuses it.
     fn page(
         &self,
         path: &str,
         options: PaginatedListOptions,
         each: &mut impl FnMut(ListResult),
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Page, Error> {
         let list = |client: Arc<dyn Client>, key: Path| {
             let options = options.clone();
             let prefix = (!key.is_root()).then(|| format!("{key}/"));
-            async move { Ok(client.list_paginated(prefix.as_deref(), options).await?) }
+            async move {
+                match client.list_paginated(prefix.as_deref(), options).await {
+                    Err(object_store::Error::InvalidPath {
+                        source: path::Error::EmptySegment { path } | path::Error::BadSegment { path, .. },
+                    }) => Ok(Err(path)),
+                    page => Ok(Ok(page?)),
+                }
+            }
         };
         let page = self.ask(path, "list", self.limits.call, list).map_err(|error| match error {
             // A listing of a missing directory is empty; it fails only if the bucket itself is missing.
             Error::NotFound { .. } => Error::NotFound { path: self.prefix.clone() },
             error => error,
         })?;
-        each(page.result);
-        Ok(page.page_token)
+        Ok(match page {
+            Ok(page) => {
+                each(page.result);
+                Page::Given(page.page_token)
+            }
+            Err(key) => Page::Refused(key),
+        })
     }
+}
+
+/// Page of a listing.
+enum Page {
+    /// It was given; the token of the next page, if there is one.
+    Given(Option<String>),
+    /// It holds this key, which the library cannot express.
+    Refused(String),
 }
 
 /// Returns whether an object found below a directory is the mark of that directory: an empty object whose key
