@@ -7,5 +7,6 @@ mod names;
 mod office;
 mod parquet;
 mod parquet_mr;
+mod partitions;
 pub mod sequence;
 mod text;

@@ -13,7 +13,7 @@ pub mod write_ahead_log;
 pub use panics::{catch, exit_on_panic};
 pub use processes::{Group, Limits, Membership};
 pub use stores::error::Error;
-pub use stores::found::InputFile;
+pub use stores::found::{InputFile, TablePartition};
 pub use stores::hdfs::{Hdfs, HdfsLimits};
 pub use stores::left_out::has_hidden_part;
 pub use stores::local::Local;

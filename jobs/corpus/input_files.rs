@@ -5,11 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, NameBelow, Stores, one_line, path_of_text};
+use cluster::{InputFile, NameBelow, Stores, TablePartition, one_line, path_of_text};
 
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
+
+/// Words in the names of training data.
+const TRAINING: [&str; 2] = ["train", "training"];
+/// Words in the names of data on which a model is tested.
+const TEST: [&str; 8] = ["test", "tests", "testing", "val", "valid", "validation", "dev", "eval"];
 
 /// The files of a job, each side in the order of their paths.
 pub(super) struct InputFiles {
@@ -64,6 +69,23 @@ fn check(named: &[String], files: &mut Vec<InputFile>, side: &str) -> Result<()>
         bail!(WrongUse(format!("the {side} holds nothing but finished outputs: name one to read it")));
     }
     name_apart(files)
+}
+
+/// Returns two files that look like the training and the test data of one data set: in their names, one has a word such as
+/// `train` where the other has one such as `test`.
+///
+/// ```text
+/// data/train-00000-of-00005.parquet   data/test-00000-of-00001.parquet
+/// cnews.train.txt                     cnews.val.txt
+/// ```
+pub(super) fn training_and_test(files: &[InputFile]) -> Option<(&InputFile, &InputFile)> {
+    let find = |words: &[&str]| {
+        files.iter().find(|file| {
+            let mut parts = file.name.split(|c: char| !c.is_alphabetic());
+            parts.any(|part| words.contains(&&*part.to_ascii_lowercase()))
+        })
+    };
+    find(&TRAINING).zip(find(&TEST)).filter(|(one, other)| !std::ptr::eq(*one, *other))
 }
 
 /// Returns an error if a file is on both sides, perhaps by a link.
@@ -121,10 +143,11 @@ impl RealPaths {
     }
 }
 
-/// Gives files of different inputs different names. If two would have one name, all files are named by their
-/// paths below the deepest folder that holds them all: ids and parts are named after these names.
+/// Gives files of different inputs different names. If two would have one name, or partitions of a table were named one by
+/// one, all files are named by their paths below the deepest folder that holds them all: ids and parts are named after
+/// these names.
 fn name_apart(files: &mut [InputFile]) -> Result<()> {
-    if first_meeting(files).is_none() {
+    if first_meeting(files).is_none() && !are_partitions_lost(files) {
         return Ok(());
     }
     let paths: BTreeSet<String> = files.iter().map(InputFile::full_path).collect();
@@ -135,6 +158,14 @@ fn name_apart(files: &mut [InputFile]) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Whether the files are of several partitions of a table and their names do not say of which.
+fn are_partitions_lost(files: &[InputFile]) -> bool {
+    let partitions = || files.iter().map(|file| TablePartition::of(&file.path));
+    let names = files.iter().map(|file| TablePartition::of(&file.name));
+    partitions().zip(partitions().skip(1)).any(|(one, other)| one != other)
+        && partitions().zip(names).any(|(path, name)| path != name)
 }
 
 /// Returns the first name that two files have, or that one file has and the folder of another.
@@ -166,7 +197,8 @@ fn name_below_shared_folder(files: &mut [InputFile], paths: &BTreeSet<String>) -
     let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return Ok(()) };
     let same =
         first.split_inclusive('/').zip(last.split_inclusive('/')).take_while(|(one, other)| one == other);
-    let shared = same.map(|(one, _)| one.len()).sum();
+    let shared: usize = same.map(|(one, _)| one.len()).sum();
+    let shared = TablePartition::table(&first[..shared]).len();
     for file in files {
         // The part after a scheme is empty.
         let path = file.full_path();

@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod same_input;
 pub(crate) mod sample;
 pub(crate) mod shared_sorts;
+pub(crate) mod split;
 pub(crate) mod splits;
 pub(crate) mod unopened_piece;
 pub(crate) mod whole_file;

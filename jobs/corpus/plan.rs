@@ -4,22 +4,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, Stores, has_hidden_part, path_of_text};
+use cluster::{InputFile, Stores, TablePartition, has_hidden_part, path_of_text};
 use datasets::{Cuts, FORMATS, Format, UNKNOWN};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
 
 use super::at_once::each;
-use super::input_files::{InputFiles, RealPaths, real_path};
+use super::input_files::{InputFiles, RealPaths, real_path, training_and_test};
 use super::sample::Sample;
+use super::split::Split;
 use super::unopened_piece::UnopenedPiece;
 use crate::cli::exit::WrongUse;
 use crate::progress::{ProgressOptions, Watched};
 
 /// Version of the rule by which records get their places, which an output and its later readers must share.
 /// Since 2, row groups are cut, and compressed files have more splits; since 3, large compressed files and CSV
-/// files are cut.
-pub(crate) const PLACES: u32 = 3;
+/// files are cut; since 4, a split is of one partition.
+pub(crate) const PLACES: u32 = 4;
 /// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;
 /// Number of files that are looked at at once.
@@ -51,7 +52,8 @@ const CONTENTS_BYTES: u64 = 32 << 30;
 /// A compressed file of text is cut by its decompressed contents, into pieces of a 64th of the input or more.
 /// Such contents are at most 32 GiB in all; the files behind stay whole.
 ///
-/// The files and splits of a reference come before those of the input, and no split has files of both.
+/// The files and splits of a reference come before those of the input, and no split has files of both, or of two
+/// partitions of a table: the parts of the split get the folder of its partition.
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
     pub files: Vec<InputFile>,
@@ -63,39 +65,6 @@ pub(crate) struct Plan {
     pub text_bytes: u64,
     /// Number of the first split. It is 0, unless documents of earlier nights come before those of the plan.
     pub first_split: u32,
-}
-
-/// Split: pieces of one format that one worker reads at a time.
-pub(crate) struct Split {
-    pub format: &'static dyn Format,
-    pub pieces: Vec<UnopenedPiece>,
-    /// Whether it is of the reference.
-    pub is_reference: bool,
-    /// Sample of its documents to be read; `None` for all.
-    pub sample: Option<Sample>,
-}
-
-impl Split {
-    /// Returns the name of its first file, for people.
-    pub fn uri(&self) -> String {
-        self.pieces.first().map_or(String::new(), UnopenedPiece::uri)
-    }
-
-    /// Returns the same split, which notes sums of what is read of it.
-    pub fn noting(&self) -> Self {
-        let pieces = self.pieces.iter().map(UnopenedPiece::noting).collect();
-        Split { pieces, format: self.format, is_reference: self.is_reference, sample: self.sample.clone() }
-    }
-
-    /// Returns the sums that were noted, piece by piece.
-    pub fn sums(&self) -> Vec<Vec<(u64, u64)>> {
-        self.pieces.iter().map(UnopenedPiece::sums).collect()
-    }
-
-    /// Takes over the sums of what an earlier run has read of the split.
-    pub fn restore(&self, sums: &[Vec<(u64, u64)>]) -> Result<(), cluster::Error> {
-        self.pieces.iter().zip(sums).try_for_each(|(piece, sums)| piece.restore(sums))
-    }
 }
 
 impl Plan {
@@ -141,7 +110,10 @@ impl Plan {
             let whole = UnopenedPiece::whole(file);
             match splits.last_mut() {
                 Some(split)
-                    if bytes <= room && number != reference_files && split.format.name() == format.name() =>
+                    if bytes <= room
+                        && number != reference_files
+                        && split.format.name() == format.name()
+                        && split.partition() == TablePartition::of(&file.name) =>
                 {
                     split.pieces.push(whole);
                     room -= bytes;
@@ -254,6 +226,12 @@ impl Plan {
     /// Returns the files of the reference, and those of the input.
     pub fn files_by_side(&self) -> (&[InputFile], &[InputFile]) {
         self.files.split_at(self.reference_files)
+    }
+
+    /// Returns two files of the input that look like the training and the test data of one data set, between which
+    /// duplicates would be removed.
+    pub fn training_and_test(&self) -> Option<(&InputFile, &InputFile)> {
+        training_and_test(self.files_by_side().1)
     }
 
     /// Returns the names of the input files that keep their names in the output.

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use anyhow::Result;
 use cluster::Group;
 use datasets::{Error, MissingField, Reader, Reading};
-use operators::{DocBatch, DocId};
+use operators::{DocBatch, DocId, Priority};
 
 use super::at_once::each_with;
-use super::plan::{Plan, Split};
+use super::plan::Plan;
 use super::sample::Sample;
+use super::split::Split;
 use crate::progress::{Progress, Stage, StageTimer};
 
 /// Returns the splits that worker `index` of `peers` reads: those whose numbers are `index` modulo `peers`.
@@ -75,6 +76,8 @@ pub(crate) struct SplitReader<'a> {
     number: u32,
     split: &'a Split,
     reading: Cow<'a, Reading>,
+    /// Id and priority of all documents, where they are columns of the partition.
+    of_partition: (Option<String>, Option<Priority>),
     at: &'a StageTimer<'a>,
     sample: Option<Sample>,
     /// Number of pieces that were opened.
@@ -89,14 +92,21 @@ pub(crate) struct SplitReader<'a> {
 impl<'a> SplitReader<'a> {
     /// Begins to read a split.
     pub fn new(number: u32, split: &'a Split, reading: &'a Reading, at: &'a StageTimer<'a>) -> Self {
-        let sample = split.sample.clone();
-        // All documents of a reference stay, so none of them needs a priority.
-        let reading = match reading.priority.is_some() && split.is_reference {
-            true => Cow::Owned(Reading { priority: None, ..reading.clone() }),
-            false => Cow::Borrowed(reading),
-        };
+        let (sample, of_partition) = (split.sample.clone(), split.partition_values(reading));
+        let reading = split.reading(reading);
         let (opened, reader, next_record, without_field) = (0, None, 0, None);
-        SplitReader { number, split, reading, at, sample, opened, reader, next_record, without_field }
+        SplitReader {
+            number,
+            split,
+            reading,
+            of_partition,
+            at,
+            sample,
+            opened,
+            reader,
+            next_record,
+            without_field,
+        }
     }
 
     /// Returns the next batch, or `None` at the end of the split.
@@ -114,6 +124,9 @@ impl<'a> SplitReader<'a> {
         self.at.read(records, batch.text_bytes() as u64);
         if end {
             self.at.done(self.split.pieces[self.opened - 1].bytes());
+        }
+        if let (Some(_), _) | (_, Some(_)) = self.of_partition {
+            batch.give_all(self.of_partition.0.as_deref(), self.of_partition.1);
         }
         if let Some(sample) = &mut self.sample {
             batch.retain(|doc| sample.holds(doc));

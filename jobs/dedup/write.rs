@@ -8,7 +8,8 @@ use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
 
 use super::verdicts::{RecordFates, Verdicts};
-use crate::corpus::plan::{Plan, Split};
+use crate::corpus::plan::Plan;
+use crate::corpus::split::Split;
 use crate::corpus::splits;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::{Progress, Stage, StageTimer};
@@ -55,8 +56,9 @@ pub(crate) fn write_split(
     at: &StageTimer,
     task: &mut TaskManifest,
 ) -> Result<()> {
-    let (parts, written) = (SplitParts::new(folder, number), &mut task.written);
-    let mut writer = split.format.writer(&parts, reading);
+    let (parts, written) = (SplitParts::new(folder, number, split.partition()), &mut task.written);
+    let reading = split.reading(reading);
+    let mut writer = split.format.writer(&parts, &reading);
     let mut next = 0;
     for unopened in &split.pieces {
         let piece = unopened.open()?;

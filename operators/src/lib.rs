@@ -7,6 +7,7 @@
 
 pub mod blocks;
 pub mod classify;
+mod doc_batch;
 mod error;
 mod evaluate;
 pub mod fingerprint;
@@ -25,6 +26,7 @@ mod spill;
 mod survivors;
 pub mod text;
 
+pub use doc_batch::{Doc, DocBatch, Reject};
 pub use error::Error;
 pub use evaluate::{
     Core2020, Point, RankedPair, Ranking, Removals, Score, TruthGroups, fleiss_kappa, intervals,
@@ -33,7 +35,7 @@ pub use fingerprint::Bits;
 pub use merit::{Merit, Priority};
 pub use method::curve::{Cost, Curve};
 pub use near_units::{FirstUnit, NearUnit, each_first, each_renamed};
-pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
+pub use record::{DocId, Pair, Record, Row};
 pub use repeats::{KeptUnit, RepeatedUnit, UnitOccurrence, UnitPlace, each_repeat};
 pub use sets::feature_counts::{Counting, FeatureCounts};
 pub use sets::similarity::{Overlap, Similarity, jaccard, shared};

@@ -32,6 +32,14 @@ impl Priority {
     pub fn of_text(text: &str) -> Option<Self> {
         text.trim().parse().ok().and_then(Self::new)
     }
+
+    /// Makes the priority of a number, or of a date or time such as `2026-11-27` or `2026-11-27 08:30:00`, whose digits are
+    /// read as one number. Later dates of one form come later. Returns `None` for any other text.
+    pub fn of_text_or_date(text: &str) -> Option<Self> {
+        let is_date = text.contains('-') && text.bytes().filter(u8::is_ascii_digit).count() <= 15;
+        let digits = || text.replace(['-', ':', ' ', 'T', '.'], "");
+        Self::of_text(text).or_else(|| is_date.then(|| Self::of_text(&digits())).flatten())
+    }
 }
 
 #[cfg(test)]
@@ -54,6 +62,10 @@ mod tests {
             assert_eq!(Priority::of_text(text), Priority::new(7.0), "{text:?}");
         }
         assert_eq!(Priority::of_text("-0"), Priority::of_text("0"));
+        assert_eq!(Priority::of_text_or_date("2026-11-27"), Priority::new(20_261_127.0));
+        assert_eq!(Priority::of_text_or_date("2026-11-27 08:30"), Priority::new(202_611_270_830.0));
+        assert_eq!(Priority::of_text_or_date("-7.5"), Priority::new(-7.5));
+        assert_eq!(["cn", "a-7", "20:26"].map(Priority::of_text_or_date), [None; 3]);
         for text in ["", " ", "seven", "7 8", "0x7", "1,000", "NaN", "inf", "-Infinity", "1e999", "true"] {
             assert_eq!(Priority::of_text(text), None, "{text:?}");
         }

@@ -61,3 +61,108 @@ impl InputFile {
         }
     }
 }
+
+/// Folders of a partition of a table, as Hive and Spark lay it out: `dt=2026-11-27/country=cn`. They hold the values of
+/// columns that the files do not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TablePartition<'a>(&'a str);
+
+impl<'a> TablePartition<'a> {
+    /// Returns the partition of a file with this path. It is the last of the runs of folders `column=value` in the path, and
+    /// empty if there is none.
+    pub fn of(path: &'a str) -> Self {
+        let (mut start, mut end, mut at) = (0, 0, 0);
+        let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+        for folder in folders.split('/') {
+            if is_partition(folder) {
+                start = if end + 1 == at && end > start { start } else { at };
+                end = at + folder.len();
+            }
+            at += folder.len() + 1;
+        }
+        TablePartition(&path[start..end])
+    }
+
+    /// Returns the path of a folder without the partitions that it ends in: `/t` for `/t/dt=1/country=cn`.
+    pub fn table(mut folder: &'a str) -> &'a str {
+        folder = folder.trim_end_matches('/');
+        while let Some((above, _)) = folder.rsplit_once('/').filter(|(_, last)| is_partition(last)) {
+            folder = above;
+        }
+        folder
+    }
+
+    /// Returns the folders, such as `dt=2026-11-27/country=cn`, or an empty text.
+    pub fn folders(self) -> &'a str {
+        self.0
+    }
+
+    /// Returns the value of a column. Escapes such as `%3A` are undone. There is none if the partition has no such column or
+    /// holds the rows in which it is null.
+    pub fn value(self, column: &str) -> Option<String> {
+        let mut columns = self.0.split('/').filter_map(|folder| folder.split_once('='));
+        let value = columns.find_map(|(name, value)| (unescaped(name) == column).then_some(value));
+        value.filter(|value| *value != "__HIVE_DEFAULT_PARTITION__").map(unescaped)
+    }
+}
+
+/// Returns whether a folder of this name holds a partition of a table.
+fn is_partition(name: &str) -> bool {
+    name.split_once('=').is_some_and(|(column, value)| !column.is_empty() && !value.is_empty())
+}
+
+/// Returns the text with each `%XX` replaced by the byte that it stands for, as Hive escapes it.
+fn unescaped(text: &str) -> String {
+    let byte = |digits: &str| u8::from_str_radix(digits, 16).ok();
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend(before.as_bytes());
+        match after.get(..2).and_then(byte) {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(b'%');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_the_last_run_of_folders_that_name_a_column() {
+        for (path, folders) in [
+            ("dt=1/a.parquet", "dt=1"),
+            ("t/dt=1/country=cn/a", "dt=1/country=cn"),
+            ("_p=0/b/c", "_p=0"),
+            ("env=x/t/dt=1/a", "dt=1"),
+            ("a=b", ""),
+            ("t/=1/dt=/a=b", ""),
+            ("", ""),
+        ] {
+            assert_eq!(TablePartition::of(path).folders(), folders, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_table_lies_above_its_partitions() {
+        let tables = ["/t/dt=1/c=2", "/t/dt=1/", "/dt=1/t", "dt=1", "/", ""].map(TablePartition::table);
+        assert_eq!(tables, ["/t", "/t", "/dt=1/t", "dt=1", "", ""]);
+    }
+
+    #[test]
+    fn values_are_unescaped_and_null_is_none() {
+        let partition =
+            TablePartition::of("at=10%3A30/n%20m=50%/name=%E4%B8%AD文/x=__HIVE_DEFAULT_PARTITION__/f");
+        let values = ["at", "n m", "name", "x", "y"].map(|column| partition.value(column));
+        assert_eq!(values.map(Option::unwrap_or_default), ["10:30", "50%", "中文", "", ""]);
+    }
+}

@@ -8,8 +8,8 @@ use operators::{Doc, Similarity, UnitOccurrence, UnitPlace};
 
 use super::doc_names::DocNames;
 use super::options::CleanOptions;
-use crate::corpus::plan::Split;
 use crate::corpus::shared_sorts::{SharedSorts, SortWriter, sort_of};
+use crate::corpus::split::Split;
 use crate::corpus::splits::SplitReader;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
 use crate::progress::StageTimer;

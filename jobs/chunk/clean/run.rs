@@ -105,6 +105,7 @@ impl CleanRun<'_> {
         }
         let outputs = folder.map_outputs();
         census.rejects.check(self.max_rejects, self.plan, self.reading)?;
+        census.rejects.check_some_read(census.docs, self.plan, self.reading)?;
         census.rejects.write(folder, 0, &outputs, self.plan, self.reading)?;
         let (written, files, counts) = self.write(folder, &census, &repeats)?;
         self.check_ledger(&census, written)?;
@@ -225,8 +226,8 @@ impl CleanRun<'_> {
             counts.add(of_group);
         }
         if let Some(split) = self.plan.splits.first().filter(|_| all.written.kept == 0) {
-            let parts = SplitParts::new(folder, 0);
-            let mut writer = split.format.writer(&parts, self.reading);
+            let parts = SplitParts::new(folder, 0, split.partition());
+            let mut writer = split.format.writer(&parts, &split.reading(self.reading));
             keep_none(split, &parts, writer.as_mut())?;
             writer.finish()?;
             all.files.add(parts.files())?;

@@ -10,7 +10,8 @@ use operators::text::Cleaner;
 use operators::text::features::Features;
 
 use super::training::Trained;
-use crate::corpus::plan::{Plan, Split};
+use crate::corpus::plan::Plan;
+use crate::corpus::split::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};

@@ -18,7 +18,8 @@ use serde_json::Value;
 
 use crate::Common;
 use crate::cli::terminal::say;
-use crate::corpus::plan::{Plan, Split};
+use crate::corpus::plan::Plan;
+use crate::corpus::split::Split;
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::summary::write_plain_counters;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use super::corpus_search::{CorpusSearch, SearchResult, SideCounts};
-use crate::corpus::plan::Split;
+use crate::corpus::split::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputWriter;
 use crate::output::rejects::{RejectLimit, Rejects};

@@ -12,7 +12,7 @@ use timely::worker::Worker;
 use super::corpus_search::{CorpusSearch, SearchResult};
 use super::map::IdenticalDocs;
 use crate::corpus::name_spool::NameSpool;
-use crate::corpus::plan::Split;
+use crate::corpus::split::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::progress::{Stage, StageTimer};
 

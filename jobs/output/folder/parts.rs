@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{NameBelow, Output, Rename, Showing, Store, UploadOutput};
+use cluster::{NameBelow, Output, Rename, Showing, Store, TablePartition, UploadOutput};
 use datasets::{PartOutput, Parts};
 
 use super::bundles::{Bundles, SMALL_BYTES};
@@ -120,17 +120,18 @@ impl OutputFolder {
 }
 
 /// Parts that one split writes. They are named after the split: `part-00012.jsonl`, and `part-00012-1.jsonl`
-/// if there must be a second.
+/// if there must be a second. Those of a partition of a table lie in its folders: `kept/dt=2026-11-27/part-00012.parquet`.
 pub(crate) struct SplitParts<'a> {
     folder: &'a OutputFolder,
     split: u32,
+    partition: TablePartition<'a>,
     written: RefCell<HashMap<String, u32>>,
     files: SharedFiles,
 }
 
 impl<'a> SplitParts<'a> {
-    pub fn new(folder: &'a OutputFolder, split: u32) -> Self {
-        SplitParts { folder, split, written: RefCell::default(), files: SharedFiles::default() }
+    pub fn new(folder: &'a OutputFolder, split: u32, partition: TablePartition<'a>) -> Self {
+        SplitParts { folder, split, partition, written: RefCell::default(), files: SharedFiles::default() }
     }
 
     /// Returns the files that were finished.
@@ -146,7 +147,12 @@ impl Parts for SplitParts<'_> {
         let again = if *count == 0 { String::new() } else { format!("-{count}") };
         *count += 1;
         let (stem, split) = (&self.folder.stem, self.split - self.folder.run.splits.start);
-        Ok(self.folder.part(format!("{folder}/{stem}-{split:05}{again}{extension}"), &self.files)?)
+        let folder = match (folder, self.partition.folders()) {
+            ("kept" | "removed", folders) if !folders.is_empty() => format!("{folder}/{folders}"),
+            _ => folder.to_owned(),
+        };
+        let name = format!("{folder}/{stem}-{split:05}{again}{extension}");
+        Ok(self.folder.part(name, &self.files)?)
     }
 
     fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {

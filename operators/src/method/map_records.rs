@@ -8,10 +8,11 @@ use foldhash::HashSet;
 
 use super::zhou::copy_search::WordRow;
 use super::{SimHash, Zhou};
+use crate::doc_batch::Doc;
 use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};
 use crate::merit::{Merit, Priority};
-use crate::record::{Doc, DocId, Record, Row};
+use crate::record::{DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::SmallSketch;
 use crate::sets::{Rule, Sets};

@@ -301,7 +301,7 @@ impl<W: Bits> SimHash<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::DocBatch;
+    use crate::doc_batch::DocBatch;
     use crate::text::document_frequencies::Count;
 
     fn method<W: Bits>(spec: &str, corpus: &[&str]) -> SimHash<W> {

@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{Blob, Error, Store};
+use cluster::{Blob, Error, Store, TablePartition};
 use datasets::Parts;
 use serde_json::json;
 
@@ -122,7 +122,7 @@ fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32;
         let task = match folder.finished_task(split, decided)? {
             Some(task) => task,
             None => {
-                let parts = SplitParts::new(folder, split);
+                let parts = SplitParts::new(folder, split, TablePartition::of(""));
                 for kind in ["kept", "removed"] {
                     let mut file = parts.part(kind, ".x")?;
                     file.write_all(format!("{kind} {split} {name}").as_bytes())?;
