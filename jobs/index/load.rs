@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use operators::DocBatch;
+use operators::{DocBatch, Reject};
 
 use super::args::CorpusArgs;
 use crate::Common;
@@ -105,15 +105,21 @@ fn run_worker<W, T>(
 }
 
 /// Reads all splits, and sends the batches to the workers in turn. Returns the number of rejected records.
+///
+/// # Errors
+/// Those of reading, and an error when records were rejected and none was read.
 fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<u64> {
     let at = progress.worker(0);
     at.enter(Stage::Read);
-    let (mut rejected, mut turn) = (0, 0);
+    let (mut rejected, mut docs, mut turn, mut first) = (0, 0, 0, None);
     for (number, split) in input.plan.numbered() {
         let read = at.split(number, split.uri(), || {
             let mut reader = SplitReader::new(number, split, &input.reading, &at);
             while let Some(mut batch) = reader.next()? {
-                rejected += batch.take_rejects().len() as u64;
+                let rejects = batch.take_rejects();
+                rejected += rejects.len() as u64;
+                docs += batch.docs().len();
+                first = first.take().or_else(|| rejects.into_iter().next());
                 if batches[turn].send(batch).is_err() {
                     return Ok(false);
                 }
@@ -125,5 +131,10 @@ fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) 
             break;
         }
     }
-    Ok(rejected)
+    match first.filter(|_| docs == 0) {
+        Some(Reject { path, offset, reason, .. }) => {
+            bail!("every record was rejected ({rejected}); the first: \"{path}\" at {offset}: {reason}")
+        }
+        None => Ok(rejected),
+    }
 }

@@ -1,7 +1,9 @@
 //! Rejected records: those of a job that could not be read. They lie in the map outputs of their splits, and
 //! only their numbers and the first of them are held in memory.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Write;
 
 use anyhow::{Result, bail};
@@ -15,18 +17,24 @@ use super::map_output::{self, MapOutputs};
 use crate::cli::exit::Guarded;
 use crate::corpus::plan::Plan;
 
-/// Numbers of rejected records, and the first of them.
+/// Numbers of rejected records, the first of them, and the kinds of reasons.
 ///
-/// Memory: some 50 bytes for each split with rejects.
+/// Memory: some 50 bytes for each split with rejects, and a record of at most 2 KB for each of [`Rejects::KINDS`] kinds.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Rejects {
     by_split: BTreeMap<u32, u64>,
     first: Option<Reject>,
+    /// Numbers of rejects by their reason without its numbers, and the first reject of each kind. Kinds beyond
+    /// [`Rejects::KINDS`] are left out.
+    kinds: BTreeMap<String, (u64, Reject)>,
     /// Whether the reasons already name the lines.
     numbered: bool,
 }
 
 impl Rejects {
+    /// Number of kinds of reasons that are counted.
+    const KINDS: usize = 16;
+
     /// Returns no rejects, for rejects whose reasons already name the lines.
     pub fn numbered() -> Self {
         Rejects { numbered: true, ..Rejects::default() }
@@ -38,12 +46,31 @@ impl Rejects {
         if self.first.as_ref().is_none_or(|first| reject.doc < first.doc) {
             self.first = Some(reject.clone());
         }
+        self.add_kind(reject.reason.replace(|c: char| c.is_ascii_digit(), ""), 1, reject);
+    }
+
+    fn add_kind(&mut self, kind: String, count: u64, first: &Reject) {
+        let is_full = self.kinds.len() >= Rejects::KINDS;
+        match self.kinds.entry(kind) {
+            Entry::Occupied(mut entry) => {
+                let (of_kind, earlier) = entry.get_mut();
+                *of_kind += count;
+                if first.doc < earlier.doc {
+                    earlier.clone_from(first);
+                }
+            }
+            Entry::Vacant(entry) if !is_full => drop(entry.insert((count, first.clone()))),
+            Entry::Vacant(_) => {}
+        }
     }
 
     /// Adds other rejects.
     pub fn join(&mut self, other: Rejects) {
         for (split, count) in other.by_split {
             *self.by_split.entry(split).or_default() += count;
+        }
+        for (kind, (count, first)) in other.kinds {
+            self.add_kind(kind, count, &first);
         }
         let both = self.first.take().into_iter().chain(other.first);
         self.first = both.min_by_key(|reject| reject.doc);
@@ -68,6 +95,24 @@ impl Rejects {
     /// Returns the first reject.
     pub fn first(&self) -> Option<&Reject> {
         self.first.as_ref()
+    }
+
+    /// Returns an error if records were rejected and none was read. It shows the commonest reason with an example.
+    ///
+    /// `docs`: the number of documents that were read.
+    pub fn check_some_read(&self, docs: u64, plan: &Plan, reading: &Reading) -> Result<()> {
+        let commonest = self.kinds.values().max_by_key(|(count, first)| (*count, Reverse(first.doc)));
+        let Some((of_kind, mut example)) = commonest.filter(|_| docs == 0).cloned() else { return Ok(()) };
+        if !self.numbered {
+            LineNumbering::new(plan, reading).number(&mut example)?;
+        }
+        let (count, Reject { path, offset, reason, head, .. }) = (self.count(), example);
+        let head = head.trim_end();
+        let begins = if head.is_empty() { String::new() } else { format!("; it begins with {head:?}") };
+        bail!(
+            "every record was rejected ({count}), so nothing was written; the commonest reason ({of_kind} of them): \
+             \"{path}\" at {offset}: {reason}{begins}"
+        )
     }
 
     /// Returns an error if there are more rejects than the user allows.

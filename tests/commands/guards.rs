@@ -109,3 +109,35 @@ fn a_source_that_no_document_has_is_wrong_use() {
         .fails(2, &["no document", "\"id\""]);
     assert!(here.files("out").is_empty());
 }
+
+#[test]
+fn a_run_in_which_every_record_is_rejected_fails_and_writes_nothing() {
+    let here = Folder::new();
+    here.write(
+        "text.jsonl",
+        "{\"id\":1,\"text\":\"a\",\"source\":\"web\"}\n{\"id\":2,\"text\":\"b\",\"source\":\"news\"}\n",
+    );
+    here.write("array.jsonl", "[{\"text\":\"a\"}]\n[{\"text\":\"b\"}]\nbad\n");
+    here.write("chat.jsonl", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n");
+    here.write("ref.jsonl", "{\"id\":0,\"text\":\"c\"}\n");
+    let all = ["every record was rejected", "nothing was written"];
+    let of_numbers = [&all[..], &["no number in the field \"source\"", "text.jsonl", "line 1"]].concat();
+    here.run("dedup text.jsonl out --keep priority:source").fails(1, &of_numbers);
+    // The commonest reason is shown, and not the first.
+    here.write("first.jsonl", "bad\n{\"text\":1}\n{\"text\":2}\n");
+    here.run("dedup first.jsonl out").fails(1, &[&all[..], &["line 2", "(2 of them)"]].concat());
+    here.run("dedup --against ref.jsonl array.jsonl out").fails(1, &all);
+    here.run("chunk clean array.jsonl out").fails(1, &all);
+    here.run("nightly --state state --output out array.jsonl --metrics-file m.prom").fails(1, &all);
+    assert!(here.lines("", "m.prom").contains(&"dedup_job_failures_total 1".to_owned()));
+    here.run("index build index array.jsonl").fails(1, &["every record was rejected (3)", "array.jsonl"]);
+    // A field that no record has is a mistake in the command.
+    here.run("dedup chat.jsonl out").fails(2, &["\"text\"", "messages"]);
+    assert!(here.files("out").is_empty() && !here.path("state/versions").exists());
+    // A night of that name is taken once it can be read.
+    here.write("array.jsonl", "{\"id\":1,\"text\":\"a\"}\n");
+    here.run("nightly --state state --output out array.jsonl --metrics-file m.prom --quiet").ends(0);
+    // Nothing to read is no failure.
+    here.write("empty.jsonl", "");
+    here.run("dedup empty.jsonl none --quiet").ends(0);
+}
