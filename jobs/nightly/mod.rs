@@ -35,7 +35,7 @@ use self::tools::Tool;
 use crate::Common;
 use crate::cli::exit::{WrongUse, exit_code};
 use crate::corpus::plan::Plan;
-use crate::progress::{MetricsPage, Progress, ProgressOptions, watch};
+use crate::progress::{MetricsPage, Progress, ProgressOptions, Termination, watch};
 use crate::state::{NightEntry, StateFolder};
 
 /// Number of partitions that are looked at for changes, the last ones.
@@ -137,10 +137,14 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
         signal_hook::flag::register_conditional_shutdown(SIGTERM, 128 + SIGTERM, Arc::clone(&stop))?;
         signal_hook::flag::register(SIGTERM, Arc::clone(&stop))?;
     }
-    let common = &match args.metrics_address {
+    let mut common = match args.metrics_address {
         Some(address) => serve_metrics(common, address)?,
         None => common.clone(),
     };
+    if args.follow {
+        common.progress.termination = Termination::left_to_job();
+    }
+    let common = &common;
     let (mut code, mut first, mut done) = (0, true, 0);
     loop {
         let manifest = StateFolder::open(&Stores::new(), args.state()?)?.newest()?;

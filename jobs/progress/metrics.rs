@@ -18,12 +18,28 @@ pub(super) enum JobState {
     Failed,
 }
 
-/// Returns all metrics as text (docs/formats.md).
-pub(super) fn text(job: &Watched, started: SystemTime, state: JobState, progress: &Progress) -> String {
+/// Name of the metric that later runs with the same file of metrics take over.
+const LAST_SUCCESS: &str = "dedup_job_last_success_time_seconds";
+
+/// Returns the time of the last success that these metrics of an earlier run tell, in seconds since 1970; 0 if they tell of
+/// none.
+pub(super) fn last_success(earlier: &str) -> f64 {
+    let mut values = earlier.lines().filter_map(|line| line.strip_prefix(LAST_SUCCESS));
+    values.find_map(|value| value.trim().parse().ok()).unwrap_or_default()
+}
+
+/// Returns all metrics as text (docs/formats.md). `last_success`: of the runs before.
+pub(super) fn text(
+    job: &Watched,
+    started: SystemTime,
+    state: JobState,
+    last_success: f64,
+    progress: &Progress,
+) -> String {
     let (now, _, _) = progress.now();
     let totals = progress.totals();
     let process = ResourceUsage::measure();
-    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let started = seconds_since_1970(started);
     let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
     let mut text = MetricsText(String::new());
     let number = job.process.to_string();
@@ -33,6 +49,11 @@ pub(super) fn text(job: &Watched, started: SystemTime, state: JobState, progress
         ("dedup_job_running", "1 until the job ends", f64::from(state == JobState::Running)),
         ("dedup_job_failures_total", "1 once the job has failed", f64::from(state == JobState::Failed)),
         ("dedup_job_start_time_seconds", "When it started, since 1970", started),
+        (
+            LAST_SUCCESS,
+            "When a job with this file of metrics last succeeded, since 1970, or 0",
+            if state == JobState::Succeeded { seconds_since_1970(SystemTime::now()) } else { last_success },
+        ),
         ("dedup_job_input_bytes", "Bytes of all input files", job.input_bytes as f64),
     ]);
     let of_stage = |stage: Stage| labels(&[("stage", stage.name())]);
@@ -86,17 +107,17 @@ pub(super) fn text(job: &Watched, started: SystemTime, state: JobState, progress
 /// Returns the metrics of a job that stays and does one run after the other. `finished`: when the last run ended,
 /// if one has.
 pub(super) fn text_of_runs(runs: u64, finished: Option<SystemTime>) -> String {
-    let finished = finished.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let finished = finished.map_or(0.0, seconds_since_1970);
     let mut text = MetricsText(String::new());
     text.unlabelled(&[
         ("dedup_job_runs_total", "Runs that have succeeded since the job started", runs as f64),
-        (
-            "dedup_job_last_run_time_seconds",
-            "When the last of them ended, since 1970, or 0",
-            finished.as_secs_f64(),
-        ),
+        ("dedup_job_last_run_time_seconds", "When the last of them ended, since 1970, or 0", finished),
     ]);
     text.0
+}
+
+fn seconds_since_1970(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// Name, help and value of a metric that counts what a worker does in a stage.

@@ -13,6 +13,7 @@ mod stage;
 mod stage_timer;
 mod stages;
 mod stragglers;
+mod termination;
 pub(crate) mod usage;
 mod watch;
 
@@ -23,5 +24,6 @@ pub(crate) use self::metrics_server::MetricsPage;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::stage_timer::{StageTimer, thread_cpu};
 pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge, seconds};
+pub(crate) use self::termination::Termination;
 pub use self::watch::ProgressOptions;
 pub(crate) use self::watch::watch;

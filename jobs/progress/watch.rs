@@ -1,11 +1,13 @@
 //! The thread that watches a running job, and shows its progress as lines, metrics and events.
 
+use std::fs;
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
+use cluster::path_of_text;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::counts::{Outlets, Progress};
@@ -14,6 +16,7 @@ use super::metrics::{self, JobState};
 use super::metrics_server::MetricsPage;
 use super::stage::Stage;
 use super::stages::{StageCounts, seconds};
+use super::termination::Termination;
 use super::usage::ResourceUsage;
 use crate::cli::exit::exit_code;
 use crate::cli::report_file::ReportFile;
@@ -57,6 +60,9 @@ pub struct ProgressOptions {
     /// Page that shows the metrics, if the job serves one.
     #[arg(skip)]
     pub(crate) page: Option<MetricsPage>,
+    /// Signal that ends the job.
+    #[arg(skip)]
+    pub(crate) termination: Termination,
 }
 
 impl ProgressOptions {
@@ -85,9 +91,12 @@ struct Shown<'a> {
     progress: &'a Progress,
     job: &'a Watched<'a>,
     started: SystemTime,
+    /// Time of the last success before this run, in seconds since 1970, or 0.
+    last_success: f64,
     metrics_file: Option<String>,
     page: Option<&'a MetricsPage>,
     bar: Option<&'a ProgressBar>,
+    termination: &'a Termination,
     /// Whether a line is written every few seconds.
     plain: bool,
 }
@@ -97,7 +106,7 @@ impl Shown<'_> {
         if self.metrics_file.is_none() && self.page.is_none() {
             return Ok(());
         }
-        let text = metrics::text(self.job, self.started, outcome, self.progress);
+        let text = metrics::text(self.job, self.started, outcome, self.last_success, self.progress);
         if let Some(page) = self.page {
             page.set_run(text.clone());
         }
@@ -131,9 +140,12 @@ pub(crate) fn watch<T>(
     let outlets = progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
     let (started, metrics_file, bar) = (SystemTime::now(), file(&options.metrics_file), outlets.bar.as_ref());
     let plain = bar.is_none() && show != Show::None;
-    let page = options.page.as_ref();
-    let shown = &Shown { progress, job, started, metrics_file, page, bar, plain };
+    let (page, termination) = (options.page.as_ref(), &options.termination);
+    let earlier = metrics_file.as_ref().and_then(|file| fs::read_to_string(path_of_text(file)).ok());
+    let last_success = earlier.map_or(0.0, |metrics| metrics::last_success(&metrics));
+    let shown = &Shown { progress, job, started, last_success, metrics_file, page, bar, termination, plain };
     shown.write_metrics(JobState::Running)?;
+    termination.begin()?;
     progress.tell(&Event::JobStarted(job));
     let (running, end) = mpsc::channel();
     let result = thread::scope(|threads| {
@@ -160,16 +172,27 @@ pub(crate) fn watch<T>(
     if let Err(error) = shown.write_metrics(outcome) {
         progress.say_warning(&format!("{error:#}"));
     }
+    termination.end();
     result
 }
 
 /// Shows the progress until `end` is closed: the bar 5 times a second, plain lines and metrics every
-/// [`EVERY`], and slow workers once a second.
+/// [`EVERY`], and slow workers once a second. Ends the process if a signal asks for it.
 fn look(shown: &Shown, end: Receiver<()>) {
-    let often = Duration::from_millis(if shown.bar.is_some() { 200 } else { 1000 });
+    let often = Duration::from_millis(200);
     let (mut last_shown, mut looked) = (Instant::now(), Instant::now());
     let mut writable = true;
     while end.recv_timeout(often) == Err(RecvTimeoutError::Timeout) {
+        if shown.termination.came() {
+            let (took, exit_code) = (shown.started.elapsed().unwrap_or_default(), 128 + Termination::SIGNAL);
+            shown.progress.tell(&Event::JobFailed {
+                seconds: seconds(took),
+                exit_code,
+                error: "SIGTERM ended it",
+            });
+            let _ = shown.write_metrics(JobState::Failed);
+            Termination::die();
+        }
         if let Some(bar) = shown.bar {
             bar.set_message(shown.line());
             bar.tick();

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::corpus::{json_line, json_lines, of_formats};
-use crate::support::Folder;
+use crate::support::{Folder, signal, wait_until};
 
 /// Returns the events of the job, in order.
 fn events(here: &Folder, file: &str) -> Vec<Value> {
@@ -202,6 +204,40 @@ fn a_job_that_fails_says_so_everywhere() {
         text.contains("\ndedup_job_failures_total 0\n") && text.contains("\ndedup_job_running 0\n"),
         "{text}"
     );
+}
+
+/// Returns the time of the last success that a file of metrics tells.
+fn last_success(text: &str) -> f64 {
+    let mut values =
+        text.lines().filter_map(|line| line.strip_prefix("dedup_job_last_success_time_seconds "));
+    values.next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn metrics_tell_of_sigterm_and_of_the_last_success_before() {
+    let here = Folder::new();
+    here.write("a.jsonl", json_line("a", "text"));
+    let seen = "--overwrite --quiet --events events.jsonl --metrics-file job.prom";
+    let metrics = || fs::read_to_string(here.path("job.prom")).unwrap();
+    here.run(&format!("dedup a.jsonl out --max-rejects 0 {seen}")).ends(0);
+    let success = last_success(&metrics());
+    assert!(success > 1.6e9, "{success}");
+
+    let mut job = here.command(&format!("dedup a.jsonl out {seen}"));
+    let mut job = job.env("DEDUP_FAULT", "0 create 1 wait").spawn().unwrap();
+    let runs = || metrics().contains("\ndedup_job_running 1\n");
+    wait_until("the job runs", Duration::from_secs(60), runs);
+    signal(job.id(), "TERM");
+    assert_eq!(job.wait().unwrap().signal(), Some(15));
+    let text = metrics();
+    assert!(
+        text.contains("\ndedup_job_running 0\n") && text.contains("\ndedup_job_failures_total 1\n"),
+        "{text}"
+    );
+    assert_eq!(last_success(&text), success);
+    assert_eq!(events(&here, "events.jsonl").last().unwrap()["exit_code"], 143);
+    here.run(&format!("dedup a.jsonl out {seen}")).ends(0);
+    assert!(last_success(&metrics()) > success);
 }
 
 #[test]
