@@ -63,6 +63,29 @@ fn every_command_of_the_guide_runs() {
     assert!(count > 50, "{count} commands");
 }
 
+/// Returns the command of a line of a crontab as cron gives it to the shell: a `%` ends it, unless a backslash stands before
+/// it (crontab(5)).
+fn command_of_cron(line: &str) -> String {
+    let command = line.splitn(6, ' ').last().unwrap();
+    let hidden = command.replace("\\%", "\0");
+    hidden.split('%').next().unwrap().replace('\0', "%")
+}
+
+#[test]
+fn the_line_for_the_crontab_runs_the_nights() {
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/nightly.md")).unwrap();
+    let line = page.lines().find(|line| line.starts_with("15 4 * * * ")).unwrap();
+    let here = Folder::new();
+    here.write("nn/crawl/dt=1/a.jsonl", "{\"id\":\"a\",\"text\":\"今天\"}\n");
+    here.write("nn/crawl/dt=1/_SUCCESS", "");
+    let root = here.path("").display().to_string();
+    let command = command_of_cron(line).replace("hdfs://", &root).replace("/var/metrics/", &root);
+    assert!(command.contains("--max-removed 40% --state"), "{command}");
+    run(&mut here.shell(&command)).ends(0);
+    assert!(here.path("nn/clean/dt=1/_SUCCESS").exists() && here.path("dedup.prom").exists());
+}
+
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();

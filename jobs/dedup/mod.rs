@@ -105,6 +105,9 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     }
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
     check_same_input(&plan, group)?;
+    if group.index() == 0 {
+        warn_of_sides(common, &options.against, inputs, &plan);
+    }
     let reading = options.reading(&plan)?;
     let local = options.input.local_folder();
     let spill = memory.left_of(1, group, &options.method, &lexicon, plan.text_bytes, &local)?;
@@ -137,6 +140,24 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         night: None,
     };
     run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, (lines, spill)))
+}
+
+/// Warns of what may belong to a reference and is in the input.
+fn warn_of_sides(common: &Common, against: &[String], inputs: &[String], plan: &Plan) {
+    if let ([reference], [second, _, ..]) = (against, inputs) {
+        common.warn(format_args!(
+            "--against takes one REF, here \"{reference}\", so \"{second}\" is a part of the input: write --against before \
+             each reference"
+        ));
+    }
+    if let Some((training, test)) = plan.training_and_test() {
+        common.warn(format_args!(
+            "\"{}\" and \"{}\" look like the training and the test data of one data set, and a document of one may go for \
+             one of the other: clean each apart, or name the test data with --against",
+            training.full_path(),
+            test.full_path()
+        ));
+    }
 }
 
 /// Finds the pairs of the corpus and writes the output.

@@ -14,7 +14,8 @@ use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
-use crate::corpus::plan::{Plan, Split};
+use crate::corpus::plan::Plan;
+use crate::corpus::split::Split;
 use crate::output::tables::PairsOf;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
@@ -55,7 +56,7 @@ pub(crate) struct DedupOptions {
     /// them as they are
     ///
     /// Every document of the reference stays, and none is written; they are not compared with each other. The
-    /// option may be given more than once. --format and the options for fields hold for the reference too.
+    /// option takes one REF and may be given more than once. --format and the options for fields hold for the reference too.
     #[arg(long, value_name = "REF", value_parser = paths())]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<String>,

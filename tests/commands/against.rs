@@ -76,6 +76,28 @@ fn a_reference_in_the_output_and_a_method_that_deletes_as_it_compares_are_refuse
 }
 
 #[test]
+fn an_input_that_looks_like_a_reference_or_a_test_set_is_named() {
+    let here = two_sets();
+    here.write("more.jsonl", json_lines([("m", "别的")]));
+    let warnings = |line: &str| here.run(&format!("dedup {line} --overwrite --progress none")).ends(0).stderr;
+    let said = warnings("--against ref.jsonl more.jsonl in.jsonl out");
+    assert!(said.contains("--against takes one REF") && said.contains("\"more.jsonl\" is a part"), "{said}");
+    let said = warnings("--against ref.jsonl --against more.jsonl in.jsonl out");
+    assert!(!said.contains("warning"), "{said}");
+
+    here.write("set/data/train-00000-of-00001.jsonl", json_lines([("t", "今天")]));
+    here.write("set/data/test-00000-of-00001.jsonl", json_lines([("u", "今天")]));
+    let said = warnings("set out");
+    assert!(said.contains("/train-00000-of-00001.jsonl\" and") && said.contains("/test-00000-of"), "{said}");
+    let said =
+        warnings("--against set/data/test-00000-of-00001.jsonl set/data/train-00000-of-00001.jsonl out");
+    assert!(!said.contains("warning"), "{said}");
+    here.write("plain/contest.jsonl", json_lines([("t", "今天")]));
+    here.write("plain/training.jsonl", json_lines([("t", "明天")]));
+    assert!(!warnings("plain out").contains("warning"));
+}
+
+#[test]
 fn an_output_in_the_reference_is_no_part_of_it() {
     let here = two_sets();
     here.write("ref/a.jsonl", json_lines([("r0", "今天天气很好")]));
