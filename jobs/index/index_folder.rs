@@ -1,26 +1,26 @@
 //! An index on disk, and the opening of it. `changes.rs` changes it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use cluster::write_ahead_log::{LogWriter, TornTail, read_log};
-use cluster::{Local, Showing, Store, path_of_text};
+use cluster::{Entry, Local, Showing, Store, path_of_text};
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Method, Spec};
 use operators::text::features::Lexicon;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use super::held_folder::{FolderLock, HeldFolder};
 use super::replay::{DROPPED, Replay, remove_topic};
 use super::settings::{self, IndexSettings, read_settings};
 use super::topics::Topic;
 use crate::Common;
-use crate::cli::exit::{Locked, WrongUse, while_running};
+use crate::cli::exit::{WrongUse, while_running};
 use crate::output::{read_sealed, write_sealed};
 
 /// File with the settings of an index, and its name while the index is being built.
@@ -35,8 +35,9 @@ const ATTEMPTS: usize = 10;
 
 /// An open index.
 ///
-/// One process may write it; the lock is that of the operating system, so it ends with its process. Any number of
-/// processes may read it meanwhile, each as it was when it was opened.
+/// One process may write it; the lock is that of the operating system, so it ends with its process. It writes to the folder
+/// that it has locked, and to no other one that has taken its name ([`HeldFolder`]). Any number of processes may read it
+/// meanwhile, each as it was when it was opened.
 pub struct IndexFolder {
     pub(super) store: Arc<dyn Store>,
     pub(super) path: String,
@@ -52,8 +53,6 @@ pub struct IndexFolder {
     pub(super) log: Option<Arc<Mutex<LogWriter>>>,
     /// Buffer for a record of the log.
     pub(super) record: Vec<u8>,
-    /// Holds the lock.
-    lock: Option<File>,
 }
 
 /// Beginning of the log that is still wanted.
@@ -84,7 +83,7 @@ impl IndexFolder {
         // A refusal leaves nothing behind, not even the lock.
         refuse_others(store.as_ref(), &path)?;
         store.create_dir(&path)?;
-        let lock = lock(&path, Duration::ZERO)?;
+        let store = locked(store, &path, Duration::ZERO)?;
         refuse_others(store.as_ref(), &path)?;
         write_sealed(store.as_ref(), &format!("{path}/{BUILDING}"), &path, settings)?;
         for name in ["log", "topics", LOG_FLOOR] {
@@ -92,7 +91,7 @@ impl IndexFolder {
         }
         LogWriter::create(&path_of_text(&path).join("log"))?;
         let mut index = IndexFolder::without_topics(store, &path, BUILDING, lexicon)?;
-        index.claim(lock)?;
+        index.claim()?;
         Ok(index)
     }
 
@@ -132,14 +131,17 @@ impl IndexFolder {
         lexicon: &Lexicon,
         wait: Duration,
     ) -> Result<Self> {
-        let mut index = IndexFolder::without_topics(store, path, SETTINGS, lexicon)?;
-        let lock = lock(&index.path, wait)?;
-        index.claim(lock).map_err(while_running)?;
+        let path = absolute(path)?;
+        // A folder that is no index gets no lock.
+        settings_of(store.as_ref(), &path, SETTINGS)?;
+        let store = locked(store, &path, wait)?;
+        let mut index = IndexFolder::without_topics(store, &path, SETTINGS, lexicon)?;
+        index.claim().map_err(while_running)?;
         Ok(index)
     }
 
     /// Reads everything, puts in order what a crash has left, and begins to write.
-    fn claim(&mut self, lock: File) -> Result<()> {
+    fn claim(&mut self) -> Result<()> {
         self.open_topics()?;
         self.topics.values().try_for_each(Topic::remove_strangers)?;
         let floor = self.log_floor()?;
@@ -153,7 +155,7 @@ impl IndexFolder {
             dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
         self.torn = torn;
-        (self.log, self.lock) = (Some(Arc::new(Mutex::new(log))), Some(lock));
+        self.log = Some(Arc::new(Mutex::new(log)));
         if self.memory_bytes() >= MEMORY_BYTES {
             // Else a process that is killed soon after each opening would find more in the log each time, without end. A
             // failure, as on a full disk, is that of the next flush, and the index answers until then.
@@ -213,9 +215,7 @@ impl IndexFolder {
 
     fn without_topics(store: Arc<dyn Store>, path: &str, settings: &str, lexicon: &Lexicon) -> Result<Self> {
         let path = absolute(path)?;
-        let settings = read_settings(store.as_ref(), &format!("{path}/{settings}"))?;
-        let settings =
-            settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))?;
+        let settings = settings_of(store.as_ref(), &path, settings)?;
         let (method, keys) = settings.method(lexicon)?;
         Ok(IndexFolder {
             store,
@@ -228,7 +228,6 @@ impl IndexFolder {
             floor: LogFloor::default(),
             log: None,
             record: Vec::new(),
-            lock: None,
         })
     }
 
@@ -249,9 +248,16 @@ impl IndexFolder {
     }
 
     /// Returns what differs once another process has changed the index: the files of the log, and its beginning.
-    pub(super) fn version(&self) -> Result<(u64, Vec<(String, u64)>)> {
+    pub(super) fn version(&self) -> Result<(u64, Vec<Entry>)> {
         let files = self.store.children(&format!("{}/log", self.path))?;
-        Ok((self.log_floor()?.from, files.into_iter().map(|file| (file.path, file.bytes)).collect()))
+        Ok((self.log_floor()?.from, files))
+    }
+
+    /// Returns an error if the index that is open to be changed is no longer at its path.
+    pub(super) fn check_place(&self) -> Result<()> {
+        // The store of an index that is locked looks at the lock.
+        self.store.exists(&format!("{}/{SETTINGS}", self.path))?;
+        Ok(())
     }
 
     /// Returns the folder of the log, and what makes its changes again.
@@ -259,6 +265,18 @@ impl IndexFolder {
         let IndexFolder { store, path, topics, keys, .. } = self;
         (path_of_text(path).join("log"), Replay { store, path, topics, keys })
     }
+}
+
+/// Takes the lock of the index at a path, and returns a store that changes nothing else.
+fn locked(store: Arc<dyn Store>, path: &str, wait: Duration) -> Result<Arc<dyn Store>> {
+    let lock = FolderLock::take(path, wait)?;
+    Ok(Arc::new(HeldFolder { store, lock }))
+}
+
+/// Reads the settings of an index. `name`: that of their file.
+fn settings_of(store: &dyn Store, path: &str, name: &str) -> Result<IndexSettings> {
+    let settings = read_settings(store, &format!("{path}/{name}"))?;
+    settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))
 }
 
 /// Returns an error if a folder has files that an index which was never finished does not have.
@@ -287,24 +305,4 @@ pub(super) fn absolute(path: &str) -> Result<String> {
     }
     let absolute = std::path::absolute(path_of_text(path))?;
     Ok(cluster::text_of_path(absolute.as_os_str()))
-}
-
-/// Takes the lock of an index.
-fn lock(path: &str, wait: Duration) -> Result<File> {
-    let file = Path::new(&path_of_text(path)).join("lock");
-    let open = File::options().create(true).truncate(false).write(true).open(&file);
-    let open = open.with_context(|| format!("could not open \"{path}/lock\""))?;
-    let start = Instant::now();
-    loop {
-        match open.try_lock() {
-            Ok(()) => return Ok(open),
-            Err(TryLockError::Error(error)) => {
-                return Err(error).context(format!("could not lock \"{path}\""));
-            }
-            Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
-                bail!(Locked(format!("another process is changing the index \"{path}\"")))
-            }
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(50)),
-        }
-    }
 }

@@ -6,6 +6,7 @@
 //! | file | does |
 //! |---|---|
 //! | `index_folder.rs` | opens an index, with the settings that `settings.rs` keeps; `replay.rs` makes the changes of the log again |
+//! | `held_folder.rs` | locks the folder, and keeps changes away from another one that has taken its name |
 //! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
 //! | `maintenance.rs` | writes and merges segments |
 //! | `load.rs`, `query.rs`, `answer_lines.rs`, `export.rs` | read a corpus, answer, print answers, and read the documents of an index |
@@ -38,6 +39,7 @@ mod changes;
 mod export;
 mod fingerprints;
 mod hbase;
+mod held_folder;
 mod index_folder;
 mod load;
 mod maintenance;

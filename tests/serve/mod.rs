@@ -5,6 +5,7 @@ mod browser;
 mod crashes;
 mod http;
 mod limits;
+mod places;
 
 use std::collections::BTreeSet;
 use std::fs;

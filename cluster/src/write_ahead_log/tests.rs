@@ -128,6 +128,58 @@ fn nothing_is_written_after_a_sync_that_failed() {
 }
 
 #[test]
+fn a_refused_record_does_not_come_back() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &[2]);
+    let (mut log, ..) = open(folder.path(), 0);
+    log.append(b"refused").unwrap();
+    // The bytes have been written, and the disk did not take them.
+    log.sync = |_| Err(io::Error::other("no"));
+    assert!(log.commit().is_err());
+    drop(log);
+    let (_, read, torn) = open(folder.path(), 0);
+    assert_eq!((read.len(), torn), (2, None));
+}
+
+/// A log in a folder that is renamed, and another log that then has its name.
+#[test]
+fn a_log_that_lost_its_place_takes_nothing_and_changes_no_other_log() {
+    type Lose = fn(&Path, &Path);
+    let renamed: Lose = |log, other| {
+        fs::rename(log, log.with_extension("moved")).unwrap();
+        fs::rename(other, log).unwrap();
+    };
+    let moved: Lose = |log, _| fs::rename(log, log.with_extension("moved")).unwrap();
+    let removed: Lose = |log, _| fs::remove_dir_all(log).unwrap();
+    let file_removed: Lose = |log, _| fs::remove_file(file(log)).unwrap();
+    for lose in [renamed, moved, removed, file_removed] {
+        let folder = TempDir::new().unwrap();
+        let (path, other) = (folder.path().join("log"), folder.path().join("other"));
+        write(&path, &[2]);
+        let (mut log, ..) = open(&path, 0);
+        log.begin_file().unwrap();
+        log.append(b"kept").unwrap();
+        log.commit().unwrap();
+        let others = write(&other, &[1, 1]);
+        let before = fs::read(file(&other)).unwrap();
+        lose(&path, &other);
+        assert!(log.begin_file().is_err());
+        let _ = log.remove_before(2);
+        log.append(b"lost").unwrap();
+        assert!(log.commit().is_err());
+        assert!(log.append(b"lost").is_err());
+        if path.exists() && !other.exists() {
+            assert_eq!(fs::read(file(&path)).unwrap(), before);
+            assert_eq!(open(&path, 0).1, others);
+        }
+        let kept = folder.path().join("log.moved");
+        if kept.exists() {
+            assert_eq!(open(&kept, 2).1, [(2, b"kept".to_vec())]);
+        }
+    }
+}
+
+#[test]
 fn files_before_a_record_are_removed_and_gaps_are_found() {
     let folder = TempDir::new().unwrap();
     LogWriter::create(folder.path()).unwrap();

@@ -2,9 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use log::trace;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
 use super::reader::{LogContents, TornTail, read_log, text};
 use super::record_group::{self, HEADER_BYTES, MAGIC, file_name};
@@ -22,12 +24,18 @@ const GROUP_BYTES: usize = 1 << 30;
 /// append c, crash                 c is gone, and nobody was told that it is durable
 /// ```
 ///
-/// After a failed write or sync nobody knows what the disk holds. The writer then refuses everything until the log is
-/// opened again.
+/// After a failed write or sync nobody knows what the disk holds. The writer then cuts off what it has tried to write, so
+/// that records which were refused do not come back, and refuses everything until the log is opened again.
+///
+/// The folder may be renamed or removed while the log is open. The writer goes on in the folder that it has opened, and never
+/// in another one that has taken its name. A commit fails if its records are durable, but not in a file that is found
+/// by the path of the log.
 ///
 /// Memory: the records of a group.
 pub struct LogWriter {
     folder: PathBuf,
+    /// The folder itself, whatever name it has.
+    opened_folder: File,
     /// Each file with the number of its first record.
     files: Vec<(PathBuf, u64)>,
     /// The last of them.
@@ -48,7 +56,7 @@ impl LogWriter {
     /// [`Error::Io`], also when the log exists.
     pub fn create(folder: &Path) -> Result<(), Error> {
         fs::create_dir_all(folder).map_err(|source| Error::io(&text(folder), "create", source))?;
-        create_file(folder, 0).map(|_| ())
+        create_file(folder, &open_folder(folder)?, 0).map(|_| ())
     }
 
     /// Opens the log in `folder`. Gives the records from number `from` on to `each`, and cuts off a torn group, which is
@@ -61,6 +69,7 @@ impl LogWriter {
         from: u64,
         each: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Self, Option<TornTail>), E> {
+        let opened_folder = open_folder(folder)?;
         let LogContents { next, torn, files, last_bytes } = read_log(folder, from, each)?;
         let path = files.last().map(|(path, _)| path.clone()).unwrap_or_default();
         let failed = |source| Error::io(&text(&path), "write", source);
@@ -78,6 +87,7 @@ impl LogWriter {
         record_group::begin(&mut group);
         let writer = LogWriter {
             folder: folder.to_owned(),
+            opened_folder,
             files,
             file,
             file_bytes,
@@ -118,14 +128,18 @@ impl LogWriter {
     /// Makes all records durable that were appended. Costs one write and one sync, or nothing without new records.
     ///
     /// # Errors
-    /// [`Error::Io`] now and at every later call.
+    /// [`Error::Io`] now and at every later call, also when the log is no longer found by its path.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.check_whole()?;
         if self.group.len() == HEADER_BYTES {
             return Ok(());
         }
         let written = self.write_group();
-        self.failed = written.is_err();
+        if written.is_err() {
+            self.failed = true;
+            // It is a try, since the disk has failed already. A group that is torn is passed over by readers anyway.
+            let _ = self.file.set_len(self.file_bytes).and_then(|()| self.file.sync_data());
+        }
         written
     }
 
@@ -140,7 +154,8 @@ impl LogWriter {
     }
 
     fn next_file(&mut self) -> Result<(), Error> {
-        let (path, file) = create_file(&self.folder, self.group_first)?;
+        self.check_place()?;
+        let (path, file) = create_file(&self.folder, &self.opened_folder, self.group_first)?;
         (self.file, self.file_bytes) = (file, MAGIC.len() as u64);
         self.files.push((path, self.group_first));
         Ok(())
@@ -153,8 +168,9 @@ impl LogWriter {
     pub fn remove_before(&mut self, from: u64) -> Result<(), Error> {
         // The last file stays, since its name tells the number of the next record.
         let gone = self.files.iter().skip(1).take_while(|(_, first)| *first <= from).count();
-        for (path, _) in self.files.drain(..gone) {
-            fs::remove_file(&path).map_err(|source| Error::io(&text(&path), "remove", source))?;
+        for (path, first) in self.files.drain(..gone) {
+            let removed = unlinkat(&self.opened_folder, file_name(first), AtFlags::empty());
+            removed.map_err(|source| Error::io(&text(&path), "remove", source.into()))?;
         }
         Ok(())
     }
@@ -170,10 +186,25 @@ impl LogWriter {
         trace!(target: "sync", "{path}");
         (self.sync)(&self.file).map_err(|source| Error::io(&path, "sync", source))?;
         trace!(target: "synced", "{path}");
+        self.check_place()?;
         self.file_bytes += self.group.len() as u64;
         self.group_first = self.next;
         record_group::begin(&mut self.group);
         Ok(())
+    }
+
+    /// Returns an error if the path of the last file names another file or none. An inode has no second owner as long as it is
+    /// open, so device and inode tell.
+    fn check_place(&self) -> Result<(), Error> {
+        let path = self.files.last().map(|(path, _)| path.clone()).unwrap_or_default();
+        let open = self.file.metadata().map_err(|source| Error::io(&text(&path), "look for", source))?;
+        match fs::metadata(&path) {
+            Ok(found) if (found.dev(), found.ino()) == (open.dev(), open.ino()) => Ok(()),
+            _ => {
+                let reason = "the log was moved, removed or replaced while it was open";
+                Err(Error::Io { path: text(&path), action: "write", source: io::Error::other(reason) })
+            }
+        }
     }
 
     fn check_whole(&self) -> Result<(), Error> {
@@ -185,15 +216,22 @@ impl LogWriter {
     }
 }
 
+fn open_folder(folder: &Path) -> Result<File, Error> {
+    File::open(folder).map_err(|source| Error::io(&text(folder), "open", source))
+}
+
 /// Makes the file of a log that begins with record `first`, and makes it durable.
-fn create_file(folder: &Path, first: u64) -> Result<(PathBuf, File), Error> {
-    let path = folder.join(file_name(first));
-    let created = File::create_new(&path).and_then(|mut file| {
+fn create_file(folder: &Path, opened_folder: &File, first: u64) -> Result<(PathBuf, File), Error> {
+    let name = file_name(first);
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+    let create = || {
+        let mut file = File::from(openat(opened_folder, &name, flags, Mode::from_raw_mode(0o666))?);
         file.write_all(MAGIC)?;
         file.sync_data()?;
-        File::open(folder)?.sync_all()?;
+        opened_folder.sync_all()?;
         Ok(file)
-    });
-    let file = created.map_err(|source| Error::io(&text(&path), "create", source))?;
+    };
+    let path = folder.join(name.as_str());
+    let file = create().map_err(|source| Error::io(&text(&path), "create", source))?;
     Ok((path, file))
 }

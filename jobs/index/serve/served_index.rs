@@ -121,14 +121,19 @@ impl ServedIndex {
     ///
     /// # Errors
     /// The reason why it does not.
-    pub fn check_ready(&self) -> Result<(), &'static str> {
+    pub fn check_ready(&self) -> Result<(), String> {
         if self.ending.load(Ordering::Relaxed) {
-            return Err("the server is ending");
+            return Err("the server is ending".to_owned());
+        }
+        if self.writer.is_some() {
+            let in_place = self.folder.read().check_place();
+            in_place
+                .map_err(|error| cluster::one_line(&format!("nothing is changed: {error:#}")).into_owned())?;
         }
         if self.writer.as_ref().is_some_and(GroupCommit::has_failed) {
-            return Err(
-                "the log could not be written, so nothing is changed before the server is started again",
-            );
+            let line =
+                "the log could not be written, so nothing is changed before the server is started again";
+            return Err(line.to_owned());
         }
         Ok(())
     }

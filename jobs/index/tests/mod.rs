@@ -2,6 +2,7 @@
 
 mod deleted_in_memory;
 mod long_log;
+mod moved;
 mod power_loss;
 
 use std::collections::BTreeSet;
