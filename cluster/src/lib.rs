@@ -10,7 +10,7 @@ pub mod runs;
 mod stores;
 pub mod write_ahead_log;
 
-pub use panics::{catch, exit_on_panic};
+pub use panics::{catch, exit_on_panic, panics_are_caught};
 pub use processes::{Group, Limits, Membership};
 pub use stores::error::Error;
 pub use stores::found::{InputFile, TablePartition};

@@ -64,7 +64,7 @@ fn describe(panic: &PanicHookInfo, text: &str) -> String {
 }
 
 /// Declares that from now on every panic on this thread is caught by the code that runs it.
-pub(crate) fn panics_are_caught() {
+pub fn panics_are_caught() {
     CAUGHT.set(true);
 }
 

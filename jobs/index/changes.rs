@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use cluster::write_ahead_log::LogWriter;
 use parking_lot::Mutex;
 
+use super::hidden_changes::{HiddenChanges, HiddenRemoval};
 use super::index_folder::{IndexFolder, MEMORY_BYTES};
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter, Topic, TopicReader};
@@ -67,18 +68,36 @@ impl IndexFolder {
 
     /// Deletes the documents of a topic with some ids. Returns how many there were.
     pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
-        let Some(topic) = self.topics.get(topic) else { return Ok(0) };
-        let in_memory = topic.docs_in_memory().filter(|doc| ids.contains(doc.id));
-        let mut numbers: Vec<u64> = in_memory.map(|doc| doc.number).collect();
-        let mut reader = TopicReader::new(topic)?;
+        let mut numbers = self.numbers_in_memory(topic, |id| ids.contains(id));
+        numbers.extend(self.numbers_in_segments(topic, ids.iter())?);
+        self.delete_numbers(topic, numbers)
+    }
+
+    /// Returns the numbers of the documents in memory that have some ids. `is_one`: whether an id is one of them.
+    pub(super) fn numbers_in_memory(&self, topic: &str, is_one: impl Fn(&str) -> bool) -> Vec<u64> {
+        let docs = self.topics.get(topic).into_iter().flat_map(Topic::docs_in_memory);
+        docs.filter(|doc| is_one(doc.id)).map(|doc| doc.number).collect()
+    }
+
+    /// Returns those of the documents in segments.
+    pub(super) fn numbers_in_segments<'a>(
+        &self,
+        topic: &str,
+        ids: impl Iterator<Item = &'a String>,
+    ) -> Result<Vec<u64>> {
+        let Some(topic) = self.topics.get(topic) else { return Ok(Vec::new()) };
+        let (mut reader, mut numbers) = (TopicReader::of_writer(topic)?, Vec::new());
         for id in ids {
             numbers.extend(reader.docs_with_id(id)?);
         }
-        drop(reader);
+        Ok(numbers)
+    }
+
+    /// Deletes documents by their numbers. Returns how many there are.
+    pub(super) fn delete_numbers(&mut self, topic: &str, numbers: Vec<u64>) -> Result<usize> {
         let count = numbers.len();
         if count > 0 {
-            let topic = topic.name.clone();
-            self.change(Change { topic, what: ChangeKind::Delete(numbers) })?;
+            self.change(Change { topic: topic.to_owned(), what: ChangeKind::Delete(numbers) })?;
         }
         Ok(count)
     }
@@ -86,7 +105,7 @@ impl IndexFolder {
     /// Lets the documents of a topic expire that were added before a time, in seconds since 1970.
     pub fn expire(&mut self, topic: &str, before: u64) -> Result<()> {
         let Some(topic) = self.topics.get(topic) else { return Ok(()) };
-        let mut reader = TopicReader::new(topic)?;
+        let mut reader = TopicReader::of_writer(topic)?;
         // Documents are in the order of their times.
         let (mut oldest, mut end) = (topic.oldest, topic.next());
         while oldest < end {
@@ -109,6 +128,9 @@ impl IndexFolder {
         if !self.topics.contains_key(name) {
             return Ok(false);
         }
+        // Hidden changes of the topic are not for another topic that has its name later.
+        self.log()?.lock().commit()?;
+        self.show();
         self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
         self.log()?.lock().commit()?;
         if let Some(topic) = self.topics.remove(name) {
@@ -123,14 +145,51 @@ impl IndexFolder {
         self.record.clear();
         self.record = postcard::to_extend(&change, std::mem::take(&mut self.record))?;
         let number = self.log()?.lock().append(&self.record)?;
-        let topic = topic_of(&mut self.topics, &self.store, &self.path, &change.topic, number)?;
-        topic.apply(number, change.what, &self.keys);
+        let Change { topic: name, what } = change;
+        let topic = topic_of(&mut self.topics, &self.store, &self.path, &name, number)?;
+        match (&mut self.hidden, &what) {
+            (Some(hidden), ChangeKind::Delete(_) | ChangeKind::Expire(_)) => {
+                hidden.removals.push(HiddenRemoval { topic: name, number, what });
+                return Ok(());
+            }
+            (Some(hidden), ChangeKind::Insert(doc)) if topic.hide_from(doc.number) => {
+                hidden.topics.push(name);
+            }
+            _ => {}
+        }
+        topic.apply(number, what, &self.keys);
         Ok(())
+    }
+
+    /// Whether readers do not see some changes yet.
+    pub(super) fn has_hidden(&self) -> bool {
+        self.hidden.as_ref().is_some_and(|hidden| !hidden.topics.is_empty() || !hidden.removals.is_empty())
+    }
+
+    /// Hides changes from readers from now on, until each is durable and [`IndexFolder::show`] is called.
+    pub(super) fn hide_changes(&mut self) {
+        self.hidden = Some(HiddenChanges::default());
+    }
+
+    /// Shows the changes to readers that were hidden, all of which are durable.
+    pub(super) fn show(&mut self) {
+        let Some(HiddenChanges { topics, removals }) = &mut self.hidden else { return };
+        for name in topics.drain(..) {
+            if let Some(topic) = self.topics.get_mut(&name) {
+                topic.show();
+            }
+        }
+        for HiddenRemoval { topic, number, what } in removals.drain(..) {
+            if let Some(topic) = self.topics.get_mut(&topic) {
+                topic.apply(number, what, &self.keys);
+            }
+        }
     }
 
     /// Makes all changes durable. If much is in memory, it is written as segments, and segments are merged.
     pub fn commit(&mut self) -> Result<()> {
         self.log()?.lock().commit()?;
+        self.show();
         self.flush_beyond(MEMORY_BYTES)
     }
 

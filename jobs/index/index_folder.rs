@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::held_folder::{FolderLock, HeldFolder};
+use super::hidden_changes::HiddenChanges;
 use super::replay::{DROPPED, Replay, remove_topic};
 use super::settings::{self, IndexSettings, read_settings};
 use super::topics::Topic;
@@ -53,6 +54,8 @@ pub struct IndexFolder {
     pub(super) log: Option<Arc<Mutex<LogWriter>>>,
     /// Buffer for a record of the log.
     pub(super) record: Vec<u8>,
+    /// Changes that readers do not see yet; `None` if they see each change as soon as it is made.
+    pub(super) hidden: Option<HiddenChanges>,
 }
 
 /// Beginning of the log that is still wanted.
@@ -228,6 +231,7 @@ impl IndexFolder {
             floor: LogFloor::default(),
             log: None,
             record: Vec::new(),
+            hidden: None,
         })
     }
 

@@ -8,6 +8,7 @@
 //! | `index_folder.rs` | opens an index, with the settings that `settings.rs` keeps; `replay.rs` makes the changes of the log again |
 //! | `held_folder.rs` | locks the folder, and keeps changes away from another one that has taken its name |
 //! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
+//! | `hidden_changes.rs` | keeps changes of a served index from readers until they are durable |
 //! | `maintenance.rs` | writes and merges segments |
 //! | `load.rs`, `query.rs`, `answer_lines.rs`, `export.rs` | read a corpus, answer, print answers, and read the documents of an index |
 //! | `fingerprints` | keeps the fingerprints of a segment so that near ones lie together |
@@ -40,6 +41,7 @@ mod export;
 mod fingerprints;
 mod hbase;
 mod held_folder;
+mod hidden_changes;
 mod index_folder;
 mod load;
 mod maintenance;

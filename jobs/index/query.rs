@@ -1,12 +1,16 @@
 //! Answers queries: which documents of a topic match a document.
 
+use std::sync::Arc;
+use std::time::Instant;
+use std::vec;
+
 use anyhow::{Result, bail};
 use operators::Similarity;
 use operators::sets::PackedSets;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
-use super::topics::{IndexedDoc, PreparedDoc, QueryWork, TopicReader};
+use super::topics::{IndexCandidate, IndexedDoc, PreparedDoc, QueryWork, TopicReader};
 use crate::cli::exit::WrongUse;
 
 /// Largest number of documents of matching texts that are counted for one query.
@@ -76,6 +80,51 @@ struct MatchingText {
     text: u64,
 }
 
+/// Queries about documents of one topic, which are answered one after the other. Whoever shares the index answers them for a
+/// while at a time, so that changes are made in between:
+///
+/// ```text
+/// query    candidates 0 to 299 | candidates 300 to 611 | ...
+/// change                       | insert                |
+/// ```
+pub(super) struct Queries {
+    limits: QueryLimits,
+    /// Seconds since 1970.
+    now: u64,
+    /// Whether the writer asks, who sees documents that are not durable yet.
+    of_writer: bool,
+    /// Answers to the first queries.
+    pub answers: Vec<QueryAnswer>,
+    /// The query behind them, if it has begun.
+    begun: Option<BegunQuery>,
+}
+
+/// A query whose candidates are being compared.
+struct BegunQuery {
+    answer: QueryAnswer,
+    sets: Vec<u64>,
+    candidates: vec::IntoIter<IndexCandidate>,
+    texts: Vec<MatchingText>,
+    /// Numbering of the topic by which candidates and texts are named.
+    numbering: Arc<()>,
+}
+
+impl Queries {
+    /// Makes queries of which none is answered. `now`: seconds since 1970.
+    pub fn new(limits: QueryLimits, now: u64) -> Self {
+        Queries { limits, now, of_writer: false, answers: Vec::new(), begun: None }
+    }
+
+    /// Makes queries of the writer, who sees documents that are not durable yet.
+    pub fn of_writer(limits: QueryLimits, now: u64) -> Self {
+        Queries { of_writer: true, ..Queries::new(limits, now) }
+    }
+}
+
+fn is_over(pause: Option<Instant>) -> bool {
+    pause.is_some_and(|pause| Instant::now() >= pause)
+}
+
 impl IndexFolder {
     /// Returns an error if the fingerprints of a method that has none are to be near.
     ///
@@ -116,8 +165,32 @@ impl IndexFolder {
         limits: QueryLimits,
         now: u64,
     ) -> Result<Vec<QueryAnswer>> {
-        let mut reader = self.topic(topic).map(TopicReader::new).transpose()?;
-        docs.iter().map(|doc| self.query_by(reader.as_mut(), doc, limits, now)).collect()
+        let mut queries = Queries::new(limits, now);
+        self.answer_until(topic, docs, &mut queries, None)?;
+        Ok(queries.answers)
+    }
+
+    /// Goes on answering queries about documents. Returns whether all are answered; those behind `pause` wait for the next
+    /// call. A candidate at least is compared in each call.
+    pub(super) fn answer_until(
+        &self,
+        topic: &str,
+        docs: &[PreparedDoc],
+        queries: &mut Queries,
+        pause: Option<Instant>,
+    ) -> Result<bool> {
+        let begin = if queries.of_writer { TopicReader::of_writer } else { TopicReader::new };
+        let mut reader = self.topic(topic).map(begin).transpose()?;
+        while let Some(doc) = docs.get(queries.answers.len()) {
+            let Some(answer) = self.query_by(reader.as_mut(), doc, queries, pause)? else {
+                return Ok(false);
+            };
+            queries.answers.push(answer);
+            if is_over(pause) {
+                break;
+            }
+        }
+        Ok(queries.answers.len() == docs.len())
     }
 
     /// Answers for several documents, and returns what was looked at for that.
@@ -131,7 +204,9 @@ impl IndexFolder {
         let Some(mut reader) = self.topic(topic).map(TopicReader::new).transpose()? else {
             return Ok(QueryWork::default());
         };
-        docs.iter().try_for_each(|doc| self.query_by(Some(&mut reader), doc, limits, now).map(|_| ()))?;
+        let mut queries = Queries::new(limits, now);
+        docs.iter()
+            .try_for_each(|doc| self.query_by(Some(&mut reader), doc, &mut queries, None).map(|_| ()))?;
         Ok(reader.work())
     }
 
@@ -150,45 +225,87 @@ impl IndexFolder {
         Ok(answer)
     }
 
+    /// Goes on with a query, or begins it. Returns its answer; `None` if there is none at `pause`.
     fn query_by(
         &self,
         reader: Option<&mut TopicReader>,
         doc: &PreparedDoc,
-        limits: QueryLimits,
-        now: u64,
-    ) -> Result<QueryAnswer> {
-        let mut answer = QueryAnswer {
+        queries: &mut Queries,
+        pause: Option<Instant>,
+    ) -> Result<Option<QueryAnswer>> {
+        let Some(reader) = reader else { return Ok(Some(self.without_matches(doc))) };
+        let is_valid = |begun: &BegunQuery| Arc::ptr_eq(&begun.numbering, &reader.topic().numbering);
+        let mut begun = match queries.begun.take().filter(is_valid) {
+            Some(begun) => begun,
+            None => self.begin_query(reader, doc, queries.limits)?,
+        };
+        while let Some(candidate) = begun.candidates.next() {
+            if let Some(text) = self.matching_text(reader, &begun.sets, candidate)? {
+                begun.texts.push(text);
+            }
+            if is_over(pause) {
+                queries.begun = Some(begun);
+                return Ok(None);
+            }
+        }
+        let BegunQuery { mut answer, mut texts, .. } = begun;
+        texts.sort_unstable_by_key(|of| (std::cmp::Reverse(of.similarity), of.distance, of.text));
+        self.answer(&mut answer, reader, texts, queries.limits, queries.now)?;
+        Ok(Some(answer))
+    }
+
+    fn without_matches(&self, doc: &PreparedDoc) -> QueryAnswer {
+        QueryAnswer {
             id: doc.id.clone(),
             matches: Vec::new(),
             more: 0,
             cut: false,
             unverified: !self.settings.texts && self.keys.has_keys(),
             new: None,
-        };
-        let Some(reader) = reader else { return Ok(answer) };
-        let (candidates, is_cut) = reader.candidates(&doc.keys, &self.keys, limits.within)?;
-        answer.cut = is_cut;
-        let compares = self.settings.texts && self.method.verified;
-        let sets = if compares { self.method.rule.packed(&doc.text) } else { Vec::new() };
-        let mut texts = Vec::new();
-        for candidate in candidates {
-            let similarity = match candidate.is_equal {
-                true => self.method.verified.then_some(Similarity::ONE),
-                false if compares => {
-                    let other = self.method.rule.packed(&reader.text(candidate.text)?);
-                    let Some(similarity) = self.method.rule.matches(PackedSets(&sets), PackedSets(&other))
-                    else {
-                        continue;
-                    };
-                    Some(similarity)
-                }
-                false => None,
-            };
-            texts.push(MatchingText { similarity, distance: candidate.distance, text: candidate.text });
         }
-        texts.sort_unstable_by_key(|of| (std::cmp::Reverse(of.similarity), of.distance, of.text));
-        self.answer(&mut answer, reader, texts, limits, now)?;
-        Ok(answer)
+    }
+
+    /// Whether texts are compared.
+    fn compares(&self) -> bool {
+        self.settings.texts && self.method.verified
+    }
+
+    /// Finds the candidates of a query.
+    fn begin_query(
+        &self,
+        reader: &mut TopicReader,
+        doc: &PreparedDoc,
+        limits: QueryLimits,
+    ) -> Result<BegunQuery> {
+        let (candidates, cut) = reader.candidates(&doc.keys, &self.keys, limits.within)?;
+        Ok(BegunQuery {
+            answer: QueryAnswer { cut, ..self.without_matches(doc) },
+            sets: if self.compares() { self.method.rule.packed(&doc.text) } else { Vec::new() },
+            candidates: candidates.into_iter(),
+            texts: Vec::new(),
+            numbering: Arc::clone(&reader.topic().numbering),
+        })
+    }
+
+    /// Compares a candidate; `None` if it does not match. `sets`: those of the text that is asked about.
+    fn matching_text(
+        &self,
+        reader: &mut TopicReader,
+        sets: &[u64],
+        candidate: IndexCandidate,
+    ) -> Result<Option<MatchingText>> {
+        let similarity = match candidate.is_equal {
+            true => self.method.verified.then_some(Similarity::ONE),
+            false if self.compares() => {
+                let other = self.method.rule.packed(&reader.text(candidate.text)?);
+                let Some(similarity) = self.method.rule.matches(PackedSets(sets), PackedSets(&other)) else {
+                    return Ok(None);
+                };
+                Some(similarity)
+            }
+            false => None,
+        };
+        Ok(Some(MatchingText { similarity, distance: candidate.distance, text: candidate.text }))
     }
 
     /// Fills in the matches of an answer. `texts`: the texts that match, in the order of the answer.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::http::{HttpServer, JSON, JSON_LINES, empty_index, read_answer};
-use crate::support::Folder;
+use crate::support::{Folder, wait_until};
 
 const DOC: &str = r#"{"id":"a","text":"春眠不觉晓"}"#;
 
@@ -44,10 +45,19 @@ fn wrong_requests_change_nothing() {
         (400, server.post("/topics/default/query?within=x", DOC)),
         (400, server.post("/topics/default/query?within=3", DOC)),
         (400, server.post("/topics/default/query?limit=1001", DOC)),
+        (400, server.post("/topics/default/query?foo=1", DOC)),
+        (400, server.post("/topics/default/query-insert?limit=1&foo=1", DOC)),
+        (400, server.post("/topics/default/insert?foo=1", DOC)),
+        (400, server.ask("GET", "/topics?foo", &[], "")),
+        (415, server.ask("POST", insert, &[("Content-Type", "application/jsonx, text/plain")], DOC)),
     ] {
         assert_eq!(answer.status, status, "{answer:?}");
         let body: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
         assert!(body["error"].as_str().is_some_and(|line| line.len() > 5), "{answer:?}");
+    }
+    for path in ["query?foo=1", "insert?foo=1", "delete?foo"] {
+        let answer = server.post(&format!("/topics/default/{path}"), DOC);
+        assert!(answer.status == 400 && answer.body.contains("foo"), "{answer:?}");
     }
     let get = server.ask("GET", insert, &[], "");
     assert!(get.head.to_lowercase().contains("allow: post"), "{get:?}");
@@ -67,40 +77,27 @@ fn wrong_requests_change_nothing() {
     assert_eq!(documents(&here), 0);
 }
 
+/// Sends the headers of an insert, and the first byte of its body.
+fn begin_insert(server: &HttpServer, bytes: usize) -> TcpStream {
+    let mut client = server.connect();
+    let head = "POST /topics/default/insert HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+                Content-Type: application/json\r\nContent-Length: ";
+    client.write_all(format!("{head}{bytes}\r\n\r\n{{").as_bytes()).unwrap();
+    client
+}
+
 #[test]
-fn slow_and_many_requests_keep_nobody_waiting() {
+fn slow_clients_keep_nobody_out() {
     let here = empty_index("exact");
-    let server = HttpServer::start(&here, "--timeout 10 --max-requests 4");
-    // Each sends its body byte by byte, if at all.
-    let begin = || {
-        let mut client = server.connect();
-        client.write_all(b"POST /topics/default/insert HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{").unwrap();
-        client
-    };
-    let mut slow: Vec<_> = (0..4).map(|_| begin()).collect();
-    let began = Instant::now();
-    let refused = loop {
-        let answer = server.post("/topics/default/query", DOC);
-        if answer.status == 503 || began.elapsed() > Duration::from_secs(8) {
-            break answer;
-        }
-        // The query may have taken the place of a slow client, which was then refused itself.
-        for client in &mut slow {
-            client.set_nonblocking(true).unwrap();
-            let is_refused = client.peek(&mut [0]).is_ok();
-            client.set_nonblocking(false).unwrap();
-            if is_refused {
-                *client = begin();
-            }
-        }
-    };
-    assert_eq!(refused.status, 503, "{refused:?}");
-    assert!(refused.head.to_lowercase().contains("retry-after: 1"), "{refused:?}");
-    assert_eq!(server.ask("GET", "/healthz", &[], "").status, 200);
-    for client in slow.drain(..) {
+    let server = HttpServer::start(&here, "--timeout 3 --max-requests 2");
+    // They send no more than the first byte.
+    let slow: Vec<_> = (0..20).map(|_| begin_insert(&server, 99)).collect();
+    for _ in 0..5 {
+        assert_eq!(server.post("/topics/default/query", DOC).status, 200);
+    }
+    for client in slow {
         assert_eq!(read_answer(client).unwrap().status, 408);
     }
-    assert_eq!(server.post("/topics/default/query", DOC).status, 200);
     // A client that never ends its headers is sent away.
     let mut client = server.connect();
     client.write_all(b"GET / HTTP/1.1\r\nHost: ").unwrap();
@@ -110,6 +107,93 @@ fn slow_and_many_requests_keep_nobody_waiting() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(server.end(), Some(0));
     assert_eq!(documents(&here), 0);
+}
+
+#[test]
+fn bodies_have_bounds_of_their_own_and_together() {
+    let here = empty_index("exact");
+    let server = HttpServer::start(&here, "--timeout 20 --max-body 1M --max-bodies 1M");
+    // The length alone is enough for a refusal.
+    let refused = read_answer(begin_insert(&server, (1 << 20) + 1)).unwrap();
+    assert!(refused.status == 413 && refused.body.contains("--max-body"), "{refused:?}");
+    let mut large = begin_insert(&server, 1 << 20);
+    large.write_all(&vec![b' '; 900 << 10]).unwrap();
+    let doc = format!(r#"{{"id":"a","text":"{}"}}"#, "x".repeat(200 << 10));
+    wait_until("there is no room", Duration::from_secs(5), || {
+        let answer = server.post("/topics/default/query", &doc);
+        assert!([200, 503].contains(&answer.status), "{answer:?}");
+        answer.status == 503
+    });
+    assert_eq!(server.post("/topics/default/query", DOC).status, 200);
+    drop(large);
+    wait_until("there is room again", Duration::from_secs(5), || {
+        server.post("/topics/default/query", &doc).status == 200
+    });
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn pages_of_other_sites_read_nothing() {
+    let here = empty_index("exact");
+    let ask = |server: &HttpServer, host: &str| server.ask("GET", "/topics", &[("Host", host)], "").status;
+    let server = HttpServer::start(&here, "");
+    let port = server.address.port();
+    for host in ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"] {
+        assert_eq!(ask(&server, &format!("{host}:{port}")), 200, "{host}");
+    }
+    for (path, host) in [("/topics", "evil.example"), ("/", "evil.example:80"), ("/readyz", "10.0.0.1")] {
+        let answer = server.ask("GET", path, &[("Host", host)], "");
+        let body: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(answer.status, 421, "{answer:?}");
+        assert!(body["error"].as_str().unwrap().contains("--allow-host"), "{body}");
+    }
+    let answer = server.ask("GET", "http://evil.example/topics", &[("Host", "localhost")], "");
+    assert_eq!(answer.status, 421, "{answer:?}");
+    assert_eq!(server.end(), Some(0));
+    let server = HttpServer::start(&here, "--allow-host dedup.example");
+    assert_eq!((ask(&server, "dedup.example"), ask(&server, "evil.example")), (200, 421));
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn options_of_any_size_end_no_server() {
+    let here = empty_index("exact");
+    let most = u64::MAX;
+    for options in [
+        format!("--timeout {most} --grace {most} --max-requests {most} --max-batch {most}"),
+        "--timeout 1 --grace 0 --max-requests 1 --max-batch 1 --max-body 1 --max-bodies 1 --merge-rate 1"
+            .to_owned(),
+    ] {
+        let server = HttpServer::start(&here, &options);
+        let answer = server.post("/topics/default/query", DOC);
+        assert!([200, 413].contains(&answer.status), "{answer:?}");
+        assert_eq!(server.ask("GET", "/readyz", &[], "").status, 200);
+        assert_eq!(server.end(), Some(0));
+    }
+    for option in [
+        "--timeout",
+        "--grace",
+        "--max-requests",
+        "--max-batch",
+        "--max-body",
+        "--max-bodies",
+        "--merge-rate",
+    ] {
+        for value in ["-1", "NaN", "", "1e3", "18446744073709551616"] {
+            let run = here.run(&format!("index serve ix {option}={value}"));
+            assert!(run.code == Some(2) && run.stderr.lines().count() == 1, "{option} {value}: {run:?}");
+            assert!(run.stderr.contains(option), "{run:?}");
+        }
+    }
+}
+
+/// Each server is told to end as soon as it says that it serves.
+#[test]
+fn a_server_that_has_just_begun_ends_well() {
+    let here = empty_index("exact");
+    for _ in 0..20 {
+        assert_eq!(HttpServer::start(&here, "").end(), Some(0));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod crashes;
 mod http;
 mod limits;
 mod places;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::fs;

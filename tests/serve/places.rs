@@ -1,11 +1,12 @@
 //! A served index whose folder goes away.
 
-use std::fs;
+use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 
 use super::http::{HttpServer, JSON_LINES, empty_index};
-use crate::support::Folder;
+use crate::support::{Folder, wait_until};
 
 /// Inserts documents until one is refused. Returns the ids of those that were acknowledged, and the refusal.
 fn insert(server: &HttpServer, prefix: &str, count: usize) -> (Vec<String>, Option<String>) {
@@ -69,4 +70,22 @@ fn a_removed_index_acknowledges_nothing() {
     assert_eq!(server.ask("GET", "/readyz", &[], "").status, 503);
     assert_eq!(server.end(), Some(0));
     assert!(!here.path("ix").exists());
+}
+
+/// The successor has other settings, and so other keys of the same text.
+#[test]
+fn a_read_only_server_follows_to_the_index_that_takes_its_place() {
+    let here = empty_index("exact");
+    let doc = json!({ "id": "one", "text": "one" }).to_string();
+    here.write("one.jsonl", &doc);
+    here.run("--quiet index build next one.jsonl --method simhash").ends(0);
+    let server = HttpServer::start(&here, "--read-only");
+    assert_eq!(server.post("/topics/default/query", &doc).matches(), [[""; 0]]);
+    fs::rename(here.path("ix"), here.path("old")).unwrap();
+    fs::rename(here.path("next"), here.path("ix")).unwrap();
+    wait_until("the server has seen the successor", Duration::from_secs(60), || {
+        thread::sleep(Duration::from_millis(200));
+        server.post("/topics/default/query", &doc).matches() == [["one"]]
+    });
+    assert_eq!(server.end(), Some(0));
 }

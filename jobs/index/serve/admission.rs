@@ -4,76 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use axum::Json;
-use axum::body::to_bytes;
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use serde_json::json;
-use tokio::sync::Semaphore;
+use axum::response::Response;
 use tokio::time;
 
+use super::api_error::ApiError;
 use super::args::ServeArgs;
+use super::bodies::{RequestRoom, read_body};
+use super::deadline::{Closing, Deadline};
 use super::tokens::{ClientToken, Tokens};
 use crate::Common;
-
-/// Answer to a request that is refused or has failed: a status, and a line that says why.
-#[derive(Debug)]
-pub(super) struct ApiError {
-    pub status: StatusCode,
-    pub line: String,
-    /// Seconds after which the request may succeed.
-    pub retry_after: Option<u64>,
-}
-
-impl ApiError {
-    pub fn new(status: StatusCode, line: impl Into<String>) -> Self {
-        ApiError { status, line: line.into(), retry_after: None }
-    }
-
-    /// Makes the answer to a request that took too long.
-    pub fn too_slow() -> Self {
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long; a change may have been made")
-    }
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(json!({ "error": self.line }))).into_response();
-        if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(RETRY_AFTER, seconds.into());
-        }
-        if self.status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static("Bearer"));
-        }
-        response
-    }
-}
-
-/// Largest number of bytes of a refusal of the framework.
-const REFUSAL_BYTES: usize = 1 << 12;
-
-/// Says as JSON what the framework refuses, such as a wrong path, query string or body, which it says as plain text.
-pub(super) async fn refuse_as_json(request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
-    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-    if !(response.status().is_client_error() || response.status().is_server_error()) || is_json {
-        return response;
-    }
-    let (mut of_framework, body) = response.into_parts();
-    let said = to_bytes(body, REFUSAL_BYTES).await.unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
-    let reason = of_framework.status.canonical_reason().unwrap_or_default().to_lowercase();
-    let line = if said.is_empty() { reason } else { said };
-    let mut refusal = ApiError::new(of_framework.status, line).into_response();
-    let about_body = [CONTENT_TYPE, CONTENT_LENGTH];
-    about_body.iter().for_each(|name| _ = of_framework.headers.remove(name));
-    refusal.headers_mut().extend(of_framework.headers);
-    refusal.extensions_mut().extend(of_framework.extensions);
-    refusal
-}
 
 /// Sender of a request: the owner of a token, or anyone where there are no tokens.
 #[derive(Clone)]
@@ -108,28 +52,37 @@ impl RequestCaller {
     /// 429 when there are too many.
     pub fn take(&self, documents: usize) -> Result<(), ApiError> {
         let taken = self.0.as_ref().map_or(Ok(()), |token| token.take(documents));
-        taken.map_err(|seconds| ApiError {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            line: "the token allows no more documents for now".to_owned(),
-            retry_after: Some(seconds),
-        })
+        let line = "the token allows no more documents for now";
+        taken.map_err(|seconds| ApiError::later(StatusCode::TOO_MANY_REQUESTS, line, seconds))
     }
 }
 
-/// Checks of each request before its body is read.
+/// Time after that of a request within which an answer comes, unless the disk or another request holds it up.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
+
+/// Checks of each request before the work for it.
 #[derive(Clone)]
 pub(super) struct Admission {
-    requests: Arc<Semaphore>,
+    room: RequestRoom,
     tokens: Option<Arc<Tokens>>,
     timeout: Duration,
+    max_body: u64,
+    closing: Closing,
 }
 
 impl Admission {
-    /// Reads the tokens.
-    pub fn new(args: &ServeArgs, common: &Common) -> Result<Self> {
-        let tokens = args.tokens.as_deref().map(|path| Tokens::read(path, common)).transpose()?;
-        let requests = Arc::new(Semaphore::new(args.max_requests));
-        Ok(Admission { requests, tokens: tokens.map(Arc::new), timeout: args.timeout() })
+    /// Reads the tokens. `closing`: the end of the server.
+    pub fn new(args: &ServeArgs, closing: &Closing, common: &Common) -> Result<Self> {
+        let max_bodies = usize::try_from(args.max_bodies.max(args.max_body)).unwrap_or(usize::MAX);
+        let share = || RequestRoom::new(args.max_requests.div_ceil(2), max_bodies / 2);
+        let tokens = args.tokens.as_deref().map(|path| Tokens::read(path, share, common)).transpose()?;
+        Ok(Admission {
+            room: RequestRoom::new(args.max_requests, max_bodies),
+            tokens: tokens.map(Arc::new),
+            timeout: args.timeout(),
+            max_body: args.max_body,
+            closing: closing.clone(),
+        })
     }
 
     fn caller(&self, headers: &HeaderMap) -> Result<RequestCaller, ApiError> {
@@ -144,23 +97,33 @@ impl Admission {
     }
 }
 
-/// Answers a request, unless there are too many, its token is unknown, or it takes too long.
+/// Answers a request, unless its token is unknown, its body is too large or slow, there are too many requests, or it takes too
+/// long. A request takes its place when its body is there, so slow clients keep nobody out.
 pub(super) async fn admit(
     State(admission): State<Admission>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let Ok(_permit) = admission.requests.try_acquire() else {
-        return Err(ApiError {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            line: "too many requests are under way".to_owned(),
-            retry_after: Some(1),
-        });
-    };
+    let deadline = Deadline::after(admission.timeout, &admission.closing);
     let caller = admission.caller(request.headers())?;
+    let share = caller.0.as_ref().and_then(|token| token.share.as_ref());
+    let (parts, body) = request.into_parts();
+    let mut taken = Vec::new();
+    let rooms: Vec<&RequestRoom> = share.into_iter().chain([&admission.room]).collect();
+    let body = read_body(body, admission.max_body, &rooms, &deadline, &mut taken).await?;
+    if share.is_some_and(|share| !share.take_request(&mut taken)) {
+        let line = "the token has too many requests under way";
+        return Err(ApiError::later(StatusCode::TOO_MANY_REQUESTS, line, 1));
+    }
+    if !admission.room.take_request(&mut taken) {
+        return Err(ApiError::busy("too many requests are under way"));
+    }
+    let mut request = Request::from_parts(parts, Body::from(body));
     request.extensions_mut().insert(caller.clone());
-    let answer = time::timeout(admission.timeout, next.run(request)).await;
-    let mut response = answer.map_err(|_| ApiError::too_slow())?;
+    request.extensions_mut().insert(deadline);
+    let answer = time::timeout(admission.timeout.saturating_add(TIME_TO_ANSWER), next.run(request)).await;
+    let line = "the request took too long; whether a change was made is not known";
+    let mut response = answer.map_err(|_| ApiError::new(StatusCode::REQUEST_TIMEOUT, line))?;
     response.extensions_mut().insert(caller);
     Ok(response)
 }

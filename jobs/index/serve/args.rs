@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 
 use crate::cli::values::{paths, size};
 use crate::corpus::input::WordOptions;
@@ -20,6 +20,12 @@ pub(in crate::index) struct ServeArgs {
     /// An address that other machines can reach needs --tokens, --tls-cert and --tls-key.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub address: SocketAddr,
+    /// Name by which clients may call the server, besides localhost and addresses of the loopback
+    ///
+    /// A page of another site that lets its name lead to this machine is kept out so. Name the host by which a proxy calls the
+    /// server.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub allow_host: Vec<String>,
     /// Answer only, while another process may change the index
     ///
     /// The changes of the other process are seen every ten seconds.
@@ -44,13 +50,24 @@ pub(in crate::index) struct ServeArgs {
     /// Largest number of bytes of the body of a request
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
     pub max_body: u64,
+    /// Largest number of bytes of all bodies at a time; requests beyond it get 503 and are to come back after a second
+    ///
+    /// A body counts from its first byte to the answer. If this is less than --max-body, it is that.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    pub max_bodies: u64,
     /// Largest number of documents of a request
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub max_batch: usize,
     /// Largest number of requests at a time; others get 503 and are to come back after a second
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    ///
+    /// A request counts once its body is there. If there are several tokens, one of them has at most half of the requests and
+    /// of --max-bodies.
+    #[arg(long, value_name = "N", default_value = "256", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub max_requests: usize,
     /// Seconds that a request may take, its body included
+    ///
+    /// What was done of a change by then is durable, and the answer says it. A body of which less than 8K a second comes is
+    /// refused after five seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub timeout: u64,
     /// Seconds that requests have to end after SIGTERM

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use operators::text::features::Lexicon;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::Common;
 use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
@@ -29,12 +29,18 @@ pub(super) struct Background {
 
 impl Background {
     /// Starts the thread that writes segments and merges them, at most `merge_rate` bytes a second.
-    pub fn maintain(folder: Arc<RwLock<IndexFolder>>, merge_rate: u64, common: &Common) -> Result<Self> {
+    /// `groups` is held by whoever makes a group of changes.
+    pub fn maintain(
+        folder: Arc<RwLock<IndexFolder>>,
+        groups: Arc<Mutex<()>>,
+        merge_rate: u64,
+        common: &Common,
+    ) -> Result<Self> {
         // There may be much to merge when the index is opened, and after each flush.
         let mut merges = true;
         Background::start("segments", PAUSE, common, move |stop| {
             if folder.read().memory_bytes() >= MEMORY_BYTES {
-                flush(&folder)?;
+                flush(&folder, &groups)?;
                 merges = true;
             }
             if merges {
@@ -57,6 +63,7 @@ impl Background {
             let version = folder.read().version()?;
             if version != seen {
                 let changed = IndexFolder::open_to_read(&path, &lexicon)?;
+                changed.settings.check_words(&path, &lexicon)?;
                 *folder.write() = changed;
                 seen = version;
             }
@@ -90,26 +97,30 @@ impl Background {
         Ok(Background { stop, thread })
     }
 
-    /// Ends the thread. A merge that is under way is given up.
-    pub fn end(self) {
+    /// Lets the thread end, and returns it. A merge that is under way is given up.
+    pub fn end(self) -> JoinHandle<()> {
         self.stop.store(true, Ordering::Relaxed);
-        // A panic of the thread has been printed.
-        let _ = self.thread.join();
+        self.thread
     }
 }
 
-/// Writes what is in memory as segments.
-fn flush(folder: &RwLock<IndexFolder>) -> Result<()> {
-    let flush = folder.write().begin_flush(MEMORY_BYTES / 2)?;
+/// Writes what is in memory as segments, between two groups of changes.
+fn flush(folder: &RwLock<IndexFolder>, groups: &Mutex<()>) -> Result<()> {
+    let flush = {
+        let _between_groups = groups.lock();
+        folder.write().begin_flush(MEMORY_BYTES / 2)?
+    };
     let keys = folder.read().keys.clone();
+    let mut is_whole = true;
     for job in &flush.jobs {
         match job.write(&keys) {
             Ok(entry) => folder.write().finish_flush_of(job, entry)?,
-            Err(_) if job.files.are_dropped() => {}
+            Err(_) if job.files.are_dropped() => is_whole = false,
             Err(error) => return Err(error),
         }
     }
-    folder.write().finish_flush(&flush)
+    // The drop of a topic may fail yet, so the log stays for it until the next flush.
+    if is_whole { folder.write().finish_flush(&flush) } else { Ok(()) }
 }
 
 /// Merges segments until no topic has too many of about equal size.
@@ -127,8 +138,10 @@ fn merge(folder: &RwLock<IndexFolder>, rate: u64, stop: &AtomicBool) -> Result<(
                 if stop.load(Ordering::Relaxed) {
                     bail!("the merge is given up");
                 }
-                let due = Duration::from_secs_f64(bytes as f64 / rate as f64);
-                thread::sleep(due.saturating_sub(began.elapsed()));
+                let due = Duration::try_from_secs_f64(bytes as f64 / rate as f64).unwrap_or(Duration::MAX);
+                while began.elapsed() < due && !stop.load(Ordering::Relaxed) && !job.files.are_dropped() {
+                    thread::sleep(PAUSE.min(due.saturating_sub(began.elapsed())));
+                }
                 Ok(())
             });
             match merged {

@@ -1,19 +1,24 @@
 //! `index serve`: answers over HTTP, and changes the index.
 //!
 //! ```text
-//! client -> admission -> routes -> served_index     query: under the lock that readers share
-//!                             \--> group_commit     insert, delete, ...: one thread, one sync for many requests
-//!                                  background       another thread writes and merges segments meanwhile
+//! client -> hosts -> admission -> routes -> served_index     query: under the lock that readers share
+//!                                      \--> changes          insert, delete, ...: one thread, one sync for many requests
+//!                                           background       another thread writes and merges segments meanwhile
 //! ```
 //!
-//! `args.rs` has the options, `tokens.rs` who may do what, `tls.rs` the certificates, and `observe.rs` the metrics and
-//! the access log. `page.html` is the page for people, and `openapi.json` describes the routes.
+//! `args.rs` has the options, `tokens.rs` who may do what, `bodies.rs` the room for requests and their bodies,
+//! `deadline.rs` their time, `api_error.rs` the refusals, `tls.rs` the certificates, and `observe.rs` the metrics and the
+//! access log. `page.html` is the page for people, and `openapi.json` describes the routes.
 
 mod admission;
+mod api_error;
 mod args;
 mod background;
+mod bodies;
+mod changes;
+mod deadline;
 mod export_stream;
-mod group_commit;
+mod hosts;
 mod observe;
 mod routes;
 mod served_index;
@@ -21,15 +26,17 @@ mod tls;
 mod tokens;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use axum_server::{Handle, Server};
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::admission::Admission;
+use self::deadline::Closing;
+use self::hosts::HostNames;
 use self::observe::Observer;
 use self::served_index::ServedIndex;
 use crate::Common;
@@ -60,23 +67,30 @@ pub(super) fn serve(common: &Common, args: &ServeArgs) -> Result<u8> {
             args.address
         )));
     }
-    let admission = Admission::new(args, common)?;
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(common.workers().max(2))
+        .thread_name("http")
+        .on_thread_start(cluster::panics_are_caught)
+        .enable_all()
+        .build()?;
+    let (serving, closing) = (Arc::new(OnceLock::new()), Closing::default());
+    let signals = runtime.block_on(async {
+        anyhow::Ok([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?])
+    })?;
+    runtime.spawn(end_by_signal(signals, Arc::clone(&serving), closing.clone(), args.grace()));
+    let admission = Admission::new(args, &closing, common)?;
     let tls = args.tls()?;
-    let index = Arc::new(ServedIndex::open(common, args)?);
+    let index = Arc::new(ServedIndex::open(common, args, closing)?);
     let observer = Arc::new(Observer::new(args.access_log.as_deref())?);
     let listener = TcpListener::bind(args.address)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .with_context(|| format!("could not serve on {}", args.address))?;
     let address = listener.local_addr()?;
-    let router = routes::router(Arc::clone(&index), admission, observer, args);
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(common.workers().max(2))
-        .thread_name("http")
-        .enable_all()
-        .build()?;
+    let hosts = HostNames::new(address, &args.allow_host);
+    let router = routes::router(Arc::clone(&index), admission, observer, hosts, args);
     let served = runtime.block_on(async {
         let handle: Handle<SocketAddr> = Handle::new();
-        tokio::spawn(end_by_signal(handle.clone(), Arc::clone(&index), args.grace()));
+        serving.get_or_init(|| handle.clone());
         let scheme = if tls.is_some() { "https" } else { "http" };
         print(format_args!("serving {} on {scheme}://{address}\n", args.index))?;
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
@@ -103,15 +117,20 @@ fn limited<A>(mut server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
     server.first_request_timeout(HEADER_TIME)
 }
 
-async fn end_by_signal(handle: Handle<SocketAddr>, index: Arc<ServedIndex>, grace: Duration) {
-    if let (Ok(mut term), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        index.set_ending();
-        handle.graceful_shutdown(Some(grace));
+/// Ends the server once a signal comes. Before it serves, nobody waits for anything, and the process ends at once, as it may
+/// at any time: the index is as it was.
+async fn end_by_signal(
+    [mut term, mut interrupt]: [Signal; 2],
+    serving: Arc<OnceLock<Handle<SocketAddr>>>,
+    closing: Closing,
+    grace: Duration,
+) {
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = interrupt.recv() => {}
     }
+    let Some(handle) = serving.get() else { std::process::exit(0) };
+    // The work ends somewhat earlier, so that there is time to say how much of it was done.
+    closing.begin(grace - grace / 4);
+    handle.graceful_shutdown(Some(grace));
 }

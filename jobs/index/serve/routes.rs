@@ -1,14 +1,13 @@
 //! The routes of a served index.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Extension, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Extension, Path, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete as delete_method, get, post};
 use axum::{Json, Router};
@@ -16,10 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::admission::{Admission, ApiError, RequestCaller, admit, refuse_as_json};
+use super::admission::{Admission, RequestCaller, admit};
+use super::api_error::{ApiError, refuse_as_json};
 use super::args::ServeArgs;
+use super::changes::{WriteReply, WriteRequest};
+use super::deadline::Deadline;
 use super::export_stream::export_stream;
-use super::group_commit::{Refused, WriteReply, WriteRequest};
+use super::hosts::{HostNames, check_host};
 use super::observe::{Observer, observe};
 use super::served_index::{RequestDoc, ServedIndex};
 use crate::index::prepare::now;
@@ -38,8 +40,6 @@ struct RouteState {
     index: Arc<ServedIndex>,
     observer: Arc<Observer>,
     max_batch: usize,
-    /// Time that a request may take.
-    timeout: Duration,
 }
 
 /// Joins routes and handlers.
@@ -47,30 +47,45 @@ pub(super) fn router(
     index: Arc<ServedIndex>,
     admission: Admission,
     observer: Arc<Observer>,
+    hosts: HostNames,
     args: &ServeArgs,
 ) -> Router {
-    let (max_batch, timeout) = (args.max_batch, args.timeout());
-    let shared = RouteState { index, observer: Arc::clone(&observer), max_batch, timeout };
-    let admitted = Router::new()
+    let shared = RouteState { index, observer: Arc::clone(&observer), max_batch: args.max_batch };
+    let without_params = Router::new()
         .route("/topics", get(topics))
         .route("/topics/{topic}", delete_method(drop_topic))
         .route("/topics/{topic}/documents", get(documents))
-        .route("/topics/{topic}/query", post(query))
-        .route("/topics/{topic}/query-insert", post(query_and_insert))
         .route("/topics/{topic}/insert", post(insert))
         .route("/topics/{topic}/delete", post(delete))
         .route("/topics/{topic}/expire", post(expire))
         .route("/metrics", get(metrics))
-        .layer(DefaultBodyLimit::max(usize::try_from(args.max_body).unwrap_or(usize::MAX)))
+        .route_layer(from_fn(refuse_params));
+    let admitted = without_params
+        .route("/topics/{topic}/query", post(query))
+        .route("/topics/{topic}/query-insert", post(query_and_insert))
+        // The admission has read the body by then.
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(admission, admit));
     admitted
         .route("/", get(|| async { Html(include_str!("page.html")) }))
         .route("/openapi.json", get(openapi))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
+        .layer(from_fn_with_state(hosts, check_host))
         .layer(from_fn(refuse_as_json))
         .layer(from_fn_with_state(observer, observe))
         .with_state(shared)
+}
+
+/// Refuses parameters where there are none, since one that is passed over would change nothing of what the client gets.
+async fn refuse_params(request: Request, next: Next) -> Result<Response, ApiError> {
+    match request.uri().query().filter(|query| !query.is_empty()) {
+        None => Ok(next.run(request).await),
+        Some(query) => {
+            let name = query.split(['=', '&']).next().unwrap_or_default();
+            Err(ApiError::new(StatusCode::BAD_REQUEST, format!("unknown parameter \"{name}\"")))
+        }
+    }
 }
 
 /// Documents of a request, prepared, and whether the answer is to be JSON lines.
@@ -89,10 +104,11 @@ impl RouteState {
 
     /// Reads one JSON document, or JSON lines, and prepares them.
     fn documents(&self, caller: &RequestCaller, headers: &HeaderMap, body: &[u8]) -> Result<Asked, ApiError> {
-        let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes()).unwrap_or_default();
-        let is_batch = kind.starts_with(JSON_LINES.as_bytes());
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        let is_batch = kind.eq_ignore_ascii_case(JSON_LINES);
         // Pages of other sites cannot send these types, so they cannot use a server of this machine.
-        if !is_batch && !kind.starts_with(b"application/json") {
+        if !is_batch && !kind.eq_ignore_ascii_case("application/json") {
             let line = format!("the content type must be application/json or {JSON_LINES}");
             return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, line));
         }
@@ -118,28 +134,9 @@ impl RouteState {
     }
 }
 
-fn failed(error: &anyhow::Error) -> ApiError {
-    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, cluster::one_line(&format!("{error:#}")))
-}
-
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::ReadOnly => {
-                ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "this server only answers queries")
-            }
-            Refused::Busy => ApiError {
-                status: StatusCode::SERVICE_UNAVAILABLE,
-                line: "too many changes wait, or the server is ending".to_owned(),
-                retry_after: Some(1),
-            },
-            Refused::Failed(error) => failed(&error),
-        }
-    }
-}
-
 /// Limits of an answer: the number of its matches, and how near they are.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct LimitParams {
     limit: Option<usize>,
     within: Option<u32>,
@@ -168,17 +165,21 @@ impl RouteState {
 fn answer(answers: &[impl Serialize], is_batch: bool) -> Result<Response, ApiError> {
     let mut lines = Vec::new();
     for answer in answers {
-        serde_json::to_writer(&mut lines, answer).map_err(|error| failed(&error.into()))?;
+        serde_json::to_writer(&mut lines, answer).map_err(|error| ApiError::failed(&error.into()))?;
         lines.push(b'\n');
     }
     let kind = if is_batch { JSON_LINES } else { "application/json" };
     Ok(([(CONTENT_TYPE, kind)], Body::from(lines)).into_response())
 }
 
-/// Does the work of a request with this body. That of several documents keeps no other request waiting; for one document,
-/// to hand the other requests of the thread over to another one would take about as long as the query.
+/// Number of bytes of a body from which on the work for it keeps no other request waiting.
+const LONG_BODY: usize = 1 << 14;
+
+/// Does the work of a request with this body. That of several documents, or of a long one, keeps no other request waiting; for
+/// a short one, to hand the other requests of the thread over to another one would take about as long as the query.
 fn work_on<T>(body: &[u8], work: impl FnOnce() -> T) -> T {
-    if body.trim_ascii_end().contains(&b'\n') { block_in_place(work) } else { work() }
+    let is_long = body.len() >= LONG_BODY || body.trim_ascii_end().contains(&b'\n');
+    if is_long { block_in_place(work) } else { work() }
 }
 
 async fn query(
@@ -186,16 +187,18 @@ async fn query(
     Path(topic): Path<String>,
     Query(params): Query<LimitParams>,
     Extension(caller): Extension<RequestCaller>,
+    Extension(deadline): Extension<Deadline>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, false)?;
     let limits = shared.limits(&params)?;
-    let end = Instant::now() + shared.timeout;
     work_on(&body, || {
         let Asked { docs, is_batch } = shared.documents(&caller, &headers, &body)?;
-        let answers = shared.index.query(&topic, &docs, limits, end).map_err(|error| failed(&error))?;
-        answer(&answers.ok_or_else(ApiError::too_slow)?, is_batch)
+        let answers =
+            shared.index.query(&topic, &docs, limits, &deadline).map_err(|error| ApiError::failed(&error))?;
+        let too_slow = || ApiError::new(StatusCode::REQUEST_TIMEOUT, "the time of the request was over");
+        answer(&answers.ok_or_else(too_slow)?, is_batch)
     })
 }
 
@@ -204,14 +207,15 @@ async fn query_and_insert(
     Path(topic): Path<String>,
     Query(params): Query<LimitParams>,
     Extension(caller): Extension<RequestCaller>,
+    Extension(deadline): Extension<Deadline>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, true)?;
     let limits = shared.limits(&params)?;
     let Asked { docs, is_batch } = work_on(&body, || shared.documents(&caller, &headers, &body))?;
-    let request = WriteRequest::QueryAndInsert { topic, docs, limits };
-    match shared.index.write(request).await? {
+    let done = shared.index.write(topic, WriteRequest::QueryAndInsert { docs, limits }, deadline).await;
+    match done.map_err(|refused| ApiError::of_change(refused, "inserted"))? {
         WriteReply::Answers(answers) => answer(&answers, is_batch),
         WriteReply::Count(count) => answer(&[json!({ "count": count })], is_batch),
     }
@@ -221,12 +225,13 @@ async fn insert(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
+    Extension(deadline): Extension<Deadline>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Value>, ApiError> {
     shared.check(&caller, &topic, true)?;
     let Asked { docs, .. } = work_on(&body, || shared.documents(&caller, &headers, &body))?;
-    change(&shared, WriteRequest::Insert { topic, docs }, "inserted").await
+    change(&shared, topic, (WriteRequest::Insert { docs }, "inserted"), deadline).await
 }
 
 /// Ids of documents that are to be deleted.
@@ -240,12 +245,14 @@ async fn delete(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
-    Json(body): Json<DeleteBody>,
+    Extension(deadline): Extension<Deadline>,
+    Json(DeleteBody { mut ids }): Json<DeleteBody>,
 ) -> Result<Json<Value>, ApiError> {
     shared.check(&caller, &topic, true)?;
-    caller.take(body.ids.len())?;
-    let ids = body.ids.into_iter().collect();
-    change(&shared, WriteRequest::Delete { topic, ids }, "deleted").await
+    caller.take(ids.len())?;
+    ids.sort_unstable();
+    ids.dedup();
+    change(&shared, topic, (WriteRequest::Delete { ids }, "deleted"), deadline).await
 }
 
 /// Age of documents that are to expire.
@@ -260,26 +267,34 @@ async fn expire(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
+    Extension(deadline): Extension<Deadline>,
     Json(body): Json<ExpireBody>,
 ) -> Result<StatusCode, ApiError> {
     shared.check(&caller, &topic, true)?;
     let before = now().saturating_sub(body.older_than);
-    shared.index.write(WriteRequest::Expire { topic, before }).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let expired = change(&shared, topic, (WriteRequest::Expire { before }, "expired"), deadline).await;
+    expired.map(|_| StatusCode::NO_CONTENT)
 }
 
 async fn drop_topic(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
+    Extension(deadline): Extension<Deadline>,
 ) -> Result<Json<Value>, ApiError> {
     shared.check(&caller, &topic, true)?;
-    change(&shared, WriteRequest::Drop { topic }, "dropped").await
+    change(&shared, topic, (WriteRequest::Drop, "dropped"), deadline).await
 }
 
-/// Makes a change, and answers with the number that it counts.
-async fn change(shared: &RouteState, request: WriteRequest, counted: &str) -> Result<Json<Value>, ApiError> {
-    let count = match shared.index.write(request).await? {
+/// Makes a change of a topic, and answers with the number that it counts.
+async fn change(
+    shared: &RouteState,
+    topic: String,
+    (request, counted): (WriteRequest, &str),
+    deadline: Deadline,
+) -> Result<Json<Value>, ApiError> {
+    let done = shared.index.write(topic, request, deadline).await;
+    let count = match done.map_err(|refused| ApiError::of_change(refused, counted))? {
         WriteReply::Count(count) => count,
         WriteReply::Answers(answers) => answers.len(),
     };
@@ -291,7 +306,7 @@ async fn topics(
     Extension(caller): Extension<RequestCaller>,
 ) -> Json<Value> {
     let topics: Vec<Value> = shared.index.read(|index| {
-        let seen = index.topics.values().filter(|topic| caller.sees(&topic.name));
+        let seen = index.topics.values().filter(|topic| topic.end_of_shown() > 0 && caller.sees(&topic.name));
         let numbers = |topic: &crate::index::topics::Topic| {
             let bytes: u64 = topic.segments.iter().map(|segment| segment.entry.bytes()).sum();
             let (name, segments, in_memory) = (&topic.name, topic.segments.len(), topic.memory_bytes());
@@ -308,7 +323,7 @@ async fn documents(
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, false)?;
-    if shared.index.read(|index| index.topic(&topic).is_none()) {
+    if shared.index.read(|index| index.topic(&topic).is_none_or(|topic| topic.end_of_shown() == 0)) {
         return Err(ApiError::new(StatusCode::NOT_FOUND, "there is no such topic"));
     }
     Ok(([(CONTENT_TYPE, JSON_LINES)], export_stream(shared.index, topic)).into_response())

@@ -1,25 +1,32 @@
 //! An index that many requests share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use operators::DocBatch;
 use parking_lot::{Mutex, RwLock};
 use serde::Deserialize;
+use tokio::task::block_in_place;
 
 use super::args::ServeArgs;
 use super::background::Background;
-use super::group_commit::{GroupCommit, Refused, WriteReply, WriteRequest};
+use super::changes::{GroupCommit, Refused, WriteReply, WriteRequest};
+use super::deadline::{Closing, Deadline};
 use crate::Common;
 use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::{Preparer, now};
-use crate::index::query::{QueryAnswer, QueryLimits};
+use crate::index::query::{Queries, QueryAnswer, QueryLimits};
+use crate::index::settings::IndexSettings;
 use crate::index::topics::PreparedDoc;
 
-/// Number of documents that are asked about while changes wait.
-const QUERIES_AT_ONCE: usize = 100;
+/// Time for which queries keep changes waiting at once.
+const SLICE: Duration = Duration::from_millis(5);
+/// Time between two looks at whether a thread has ended.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Time that threads have to end after that of the requests is over.
+const TIME_TO_END: Duration = Duration::from_secs(1);
 
 /// A document of a request.
 #[derive(Debug, Deserialize)]
@@ -33,20 +40,22 @@ pub(super) struct RequestDoc {
 /// An index, with the threads that change it.
 pub(super) struct ServedIndex {
     folder: Arc<RwLock<IndexFolder>>,
-    /// Preparers that no request uses just now.
-    preparers: Mutex<Vec<Preparer>>,
+    /// Preparers that no request uses just now, with the settings of their index: another one may take the place of an index
+    /// that is only read.
+    preparers: Mutex<Vec<(IndexSettings, Preparer)>>,
     /// `None` if the index is only read.
     writer: Option<GroupCommit>,
     background: Mutex<Option<Background>>,
-    ending: AtomicBool,
+    closing: Closing,
 }
 
 impl ServedIndex {
     /// Opens the index, and starts the threads that change it, or the one that sees what another process has changed.
+    /// `closing`: the end of the server.
     ///
     /// # Errors
     /// Those of [`IndexFolder::open`] and [`IndexFolder::open_to_read`]; when words are others than those of the index.
-    pub fn open(common: &Common, args: &ServeArgs) -> Result<Self> {
+    pub fn open(common: &Common, args: &ServeArgs, closing: Closing) -> Result<Self> {
         let lexicon = args.words.lexicon_below("")?;
         let folder = match args.read_only {
             true => IndexFolder::open_to_read(&args.index, &lexicon)?,
@@ -54,10 +63,11 @@ impl ServedIndex {
         };
         folder.settings.check_words(&args.index, &lexicon)?;
         folder.warn_of_torn(common);
-        let folder = Arc::new(RwLock::new(folder));
-        let writer = (!args.read_only).then(|| GroupCommit::start(Arc::clone(&folder))).transpose()?;
+        let (folder, groups) = (Arc::new(RwLock::new(folder)), Arc::new(Mutex::new(())));
+        let start = || GroupCommit::start(Arc::clone(&folder), Arc::clone(&groups));
+        let writer = (!args.read_only).then(start).transpose()?;
         let background = match &writer {
-            Some(_) => Background::maintain(Arc::clone(&folder), args.merge_rate, common)?,
+            Some(_) => Background::maintain(Arc::clone(&folder), groups, args.merge_rate, common)?,
             None => Background::follow(Arc::clone(&folder), args.index.clone(), lexicon, common)?,
         };
         Ok(ServedIndex {
@@ -65,48 +75,61 @@ impl ServedIndex {
             preparers: Mutex::default(),
             writer,
             background: Mutex::new(Some(background)),
-            ending: AtomicBool::new(false),
+            closing,
         })
     }
 
     /// Prepares documents. Cost: that of mapping their texts.
     pub fn prepare(&self, docs: &[RequestDoc]) -> Vec<PreparedDoc> {
         let idle = self.preparers.lock().pop();
-        let mut preparer = idle.unwrap_or_else(|| Preparer::of(&self.folder.read()));
+        let (settings, mut preparer) = {
+            let folder = self.folder.read();
+            let idle = idle.filter(|(settings, _)| *settings == folder.settings);
+            idle.unwrap_or_else(|| (folder.settings.clone(), Preparer::of(&folder)))
+        };
         let mut batch = DocBatch::new(0, 0);
         docs.iter().for_each(|doc| batch.push(&doc.id, &doc.text));
         let prepared = preparer.prepare(&batch);
-        self.preparers.lock().push(preparer);
+        self.preparers.lock().push((settings, preparer));
         prepared
     }
 
-    /// Answers queries; `None` if that takes longer than up to `end`. A change that is under way may be seen shortly before
-    /// it is durable. Changes are let in every [`QUERIES_AT_ONCE`] documents.
+    /// Answers queries; `None` if that takes longer than up to `deadline`. Changes are let in every [`SLICE`], and after the
+    /// first one other requests of the thread are handed over to another one.
     pub fn query(
         &self,
         topic: &str,
         docs: &[PreparedDoc],
         limits: QueryLimits,
-        end: Instant,
+        deadline: &Deadline,
     ) -> Result<Option<Vec<QueryAnswer>>> {
-        let (mut answers, now) = (Vec::with_capacity(docs.len()), now());
-        for docs in docs.chunks(QUERIES_AT_ONCE) {
-            if Instant::now() >= end {
+        let mut queries = Queries::new(limits, now());
+        let mut answer = || {
+            let pause = Some(Instant::now() + SLICE);
+            self.folder.read().answer_until(topic, docs, &mut queries, pause)
+        };
+        let mut are_answered = answer()?;
+        while !are_answered {
+            if deadline.is_over() {
                 return Ok(None);
             }
-            answers.extend(self.folder.read().query_all(topic, docs, limits, now)?);
+            are_answered = block_in_place(&mut answer)?;
         }
-        Ok(Some(answers))
+        Ok(Some(queries.answers))
     }
 
-    /// Makes a change, and returns once it is durable.
+    /// Makes a change of a topic, and returns once it is durable.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub async fn write(&self, request: WriteRequest) -> Result<WriteReply, Refused> {
-        let writer = self.writer.as_ref().filter(|_| !self.ending.load(Ordering::Relaxed));
-        match writer {
-            Some(writer) => writer.write(request).await,
+    /// [`Refused`], with what was done.
+    pub async fn write(
+        &self,
+        topic: String,
+        request: WriteRequest,
+        deadline: Deadline,
+    ) -> Result<WriteReply, Refused> {
+        match self.writer.as_ref().filter(|_| self.closing.end().is_none()) {
+            Some(writer) => writer.write(topic, request, deadline).await,
             None if self.writer.is_none() => Err(Refused::ReadOnly),
             None => Err(Refused::Busy),
         }
@@ -122,7 +145,7 @@ impl ServedIndex {
     /// # Errors
     /// The reason why it does not.
     pub fn check_ready(&self) -> Result<(), String> {
-        if self.ending.load(Ordering::Relaxed) {
+        if self.closing.end().is_some() {
             return Err("the server is ending".to_owned());
         }
         if self.writer.is_some() {
@@ -138,18 +161,26 @@ impl ServedIndex {
         Ok(())
     }
 
-    /// Takes no more changes, since the server ends.
-    pub fn set_ending(&self) {
-        self.ending.store(true, Ordering::Relaxed);
-    }
-
-    /// Ends the threads: makes durable what was taken, and gives up merges that are under way.
+    /// Ends the threads: makes durable what was taken, and gives up merges that are under way. A thread that does not end
+    /// soon after the requests, such as one that is writing a segment, is left to the end of the process: whatever was
+    /// acknowledged is in the log.
     pub fn close(&self) {
-        if let Some(writer) = &self.writer {
-            writer.close();
+        self.closing.begin(Duration::ZERO);
+        let writer = self.writer.as_ref().and_then(GroupCommit::close);
+        let background = self.background.lock().take().map(Background::end);
+        let end = Instant::now() + TIME_TO_END;
+        for thread in writer.into_iter().chain(background) {
+            join_until(thread, end);
         }
-        if let Some(background) = self.background.lock().take() {
-            background.end();
-        }
+    }
+}
+
+fn join_until(thread: JoinHandle<()>, end: Instant) {
+    while !thread.is_finished() && Instant::now() < end {
+        thread::sleep(PAUSE);
+    }
+    if thread.is_finished() {
+        // A panic of the thread has been printed.
+        let _ = thread.join();
     }
 }

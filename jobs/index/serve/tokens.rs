@@ -10,6 +10,7 @@ use cluster::path_of_text;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
+use super::bodies::RequestRoom;
 use crate::Common;
 use crate::cli::values::text_of_file;
 
@@ -35,6 +36,8 @@ pub(super) struct ClientToken {
     topics: Option<Vec<String>>,
     writes: bool,
     rate: Option<Mutex<RateLimit>>,
+    /// Share of the room of the server; `None` if there is no other token.
+    pub share: Option<RequestRoom>,
 }
 
 /// A bucket that fills with documents, up to those of one second.
@@ -82,16 +85,16 @@ impl ClientToken {
 pub(super) struct Tokens(Vec<Arc<ClientToken>>);
 
 impl Tokens {
-    /// Reads a file of tokens.
+    /// Reads a file of tokens. `share`: makes the room of one of several tokens.
     ///
     /// # Errors
     /// For each line that is wrong, without its contents, which are secret.
-    pub fn read(path: &str, common: &Common) -> Result<Self> {
+    pub fn read(path: &str, share: impl Fn() -> RequestRoom, common: &Common) -> Result<Self> {
         let mode = fs::metadata(path_of_text(path)).map_or(0, |metadata| metadata.permissions().mode());
         if mode & 0o077 != 0 {
             common.warn(format_args!("other users can read the tokens \"{path}\": chmod 600 keeps them out"));
         }
-        let mut tokens: Vec<Arc<ClientToken>> = Vec::new();
+        let mut tokens: Vec<ClientToken> = Vec::new();
         for (number, line) in (1..).zip(text_of_file(path)?.lines()) {
             if line.trim().is_empty() {
                 continue;
@@ -114,12 +117,15 @@ impl Tokens {
             if tokens.iter().any(|other| other.hash == hash) {
                 bail!("{}: an earlier line has this token", wrong());
             }
-            tokens.push(Arc::new(ClientToken { name, hash, topics, writes: write, rate }));
+            tokens.push(ClientToken { name, hash, topics, writes: write, rate, share: None });
         }
         if tokens.is_empty() {
             bail!("the file of tokens \"{path}\" has none");
         }
-        Ok(Tokens(tokens))
+        if tokens.len() > 1 {
+            tokens.iter_mut().for_each(|token| token.share = Some(share()));
+        }
+        Ok(Tokens(tokens.into_iter().map(Arc::new).collect()))
     }
 
     /// Finds a token. The time tells nothing of it: hashes are compared in constant time, with all tokens.

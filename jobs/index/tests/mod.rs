@@ -1,6 +1,7 @@
 //! An index against a list of documents that compares each query with all of them.
 
 mod deleted_in_memory;
+mod hidden;
 mod long_log;
 mod moved;
 mod power_loss;

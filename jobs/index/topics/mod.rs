@@ -28,5 +28,6 @@ pub(super) use query_work::QueryWork;
 pub(super) use segment::SegmentWriter;
 pub(super) use table::IndexTable;
 pub(super) use topic::Topic;
+pub(super) use topic_files::TopicFiles;
 pub(super) use topic_name::topic_name;
-pub(super) use topic_reader::{IndexedDoc, TopicReader};
+pub(super) use topic_reader::{IndexCandidate, IndexedDoc, TopicReader};

@@ -54,6 +54,10 @@ pub(in crate::index) struct Topic {
     next_segment: u64,
     /// Number in the log of the first change since memory was frozen; `None` if there is none.
     changed_from: Option<u64>,
+    /// Number of the first document that only the writer sees, because it is not durable yet; `None` if there is none.
+    hidden_from: Option<u64>,
+    /// Replaced by another one whenever texts get other numbers, which is when segments are merged.
+    pub numbering: Arc<()>,
     pub files: Arc<TopicFiles>,
 }
 
@@ -81,6 +85,8 @@ impl Topic {
             flushed: manifest.flushed,
             next_segment: manifest.next_segment,
             changed_from: None,
+            hidden_from: None,
+            numbering: Arc::default(),
             files: Arc::default(),
         })
     }
@@ -125,6 +131,23 @@ impl Topic {
             kept: known.is_none().then(|| KeptText::of(doc, keys)),
         };
         Change { topic: self.name.clone(), what: ChangeKind::Insert(new) }
+    }
+
+    /// Hides documents from a number on from readers. Returns whether none was hidden before.
+    pub fn hide_from(&mut self, number: u64) -> bool {
+        let none_hidden = self.hidden_from.is_none();
+        self.hidden_from.get_or_insert(number);
+        none_hidden
+    }
+
+    /// Shows all documents to readers.
+    pub fn show(&mut self) {
+        self.hidden_from = None;
+    }
+
+    /// Returns the number behind the last document that readers see. It is 0 if they have never seen one.
+    pub fn end_of_shown(&self) -> u64 {
+        self.hidden_from.unwrap_or(self.next)
     }
 
     /// Makes the change with a number in the log. `keys`: says which keys meet.
@@ -290,6 +313,7 @@ impl Topic {
         };
         let segment = Segment::new(&self.store, &self.folder, entry);
         self.segments.splice(at..at + job.segments.len(), [segment]);
+        self.numbering = Arc::default();
         gone.iter().for_each(|number| {
             self.deleted.remove(number);
         });

@@ -37,6 +37,17 @@ impl TopicFiles {
         self.dropped.load(Ordering::Relaxed)
     }
 
+    /// Lets no job write any more. Returns whether none does.
+    pub fn have_ended_jobs(&self) -> bool {
+        self.dropped.store(true, Ordering::Relaxed);
+        self.writing.try_lock().is_some()
+    }
+
+    /// Lets jobs write again, since the topic is not dropped after all.
+    pub fn allow_jobs(&self) {
+        self.dropped.store(false, Ordering::Relaxed);
+    }
+
     /// Lets no job write any more, and waits for the one that does.
     pub fn end_jobs(&self) {
         self.dropped.store(true, Ordering::Relaxed);

@@ -21,6 +21,8 @@ const MOST_MET: usize = 1 << 17;
 /// A reader of a topic, with a cursor for each table of each segment.
 pub(in crate::index) struct TopicReader<'a> {
     topic: &'a Topic,
+    /// Number behind the last document that it sees.
+    end: u64,
     /// Cursors of each segment, in the order of the segments.
     cursors: Vec<SegmentCursors>,
     /// Counts of what the queries so far have looked at; `other_reads` is not counted here.
@@ -70,14 +72,41 @@ impl Drop for TopicReader<'_> {
 }
 
 impl<'a> TopicReader<'a> {
-    /// Begins to read.
+    /// Begins to read the documents that are durable.
     ///
     /// # Errors
     /// Those of [`Topic::open_files`].
     pub fn new(topic: &'a Topic) -> Result<Self> {
+        TopicReader::up_to(topic, topic.end_of_shown())
+    }
+
+    /// Begins to read for the writer of the topic, who sees documents that are not durable yet.
+    ///
+    /// # Errors
+    /// Those of [`Topic::open_files`].
+    pub fn of_writer(topic: &'a Topic) -> Result<Self> {
+        TopicReader::up_to(topic, topic.next())
+    }
+
+    fn up_to(topic: &'a Topic, end: u64) -> Result<Self> {
         let cursors = topic.segments.iter().map(|segment| segment.cursors()).collect::<Result<_>>();
         let cursors = cursors.map_err(while_running)?;
-        Ok(TopicReader { topic, cursors, work: QueryWork::default() })
+        Ok(TopicReader { topic, end, cursors, work: QueryWork::default() })
+    }
+
+    /// Returns the topic.
+    pub fn topic(&self) -> &Topic {
+        self.topic
+    }
+
+    /// Whether a document that has a row is one that the reader sees, neither deleted nor expired.
+    fn sees(&self, number: u64) -> bool {
+        number < self.end && self.topic.is_alive(number)
+    }
+
+    /// Whether it sees the first document with a text.
+    fn sees_first(&self, text: u64) -> bool {
+        text < self.end && self.topic.has_first(text)
     }
 
     /// Returns what the queries so far have looked at.
@@ -217,7 +246,7 @@ impl<'a> TopicReader<'a> {
 
     /// Returns a document that is neither deleted nor expired.
     pub fn doc(&mut self, number: u64) -> Result<Option<IndexedDoc>> {
-        if !self.topic.is_alive(number) {
+        if !self.sees(number) {
             return Ok(None);
         }
         if let Some(doc) = self.topic.tables().find_map(|table| table.doc(number)) {
@@ -233,7 +262,7 @@ impl<'a> TopicReader<'a> {
     /// `most` of them.
     pub fn docs_of(&mut self, text: u64, most: usize, numbers: &mut Vec<u64>) -> Result<()> {
         let end = numbers.len() + most;
-        if self.topic.has_first(text) && numbers.len() < end {
+        if self.sees_first(text) && numbers.len() < end {
             numbers.push(text);
         }
         self.each_copy(text, |number| {
@@ -246,7 +275,7 @@ impl<'a> TopicReader<'a> {
 
     /// Whether any document with the text is neither deleted nor expired.
     fn has_docs(&mut self, text: u64) -> Result<bool> {
-        let mut found = self.topic.has_first(text);
+        let mut found = self.sees_first(text);
         if !found {
             self.each_copy(text, |_| {
                 found = true;
@@ -259,13 +288,14 @@ impl<'a> TopicReader<'a> {
     /// Calls `each` with the documents of a text but the first one that are neither deleted nor expired, oldest first,
     /// until it returns false. They are where the text is, since a document does not look for its text in segments.
     fn each_copy(&mut self, text: u64, mut each: impl FnMut(u64) -> bool) -> Result<()> {
-        let topic = self.topic;
+        let (topic, end) = (self.topic, self.end);
+        let sees = |number: u64| number < end && topic.is_alive(number);
         if let Some(table) = topic.tables().find(|table| table.text(text).is_some()) {
-            table.copies_of(text).filter(|number| topic.is_alive(*number)).all(each);
+            table.copies_of(text).filter(|number| sees(*number)).all(each);
             return Ok(());
         }
         let Some(cursors) = self.of_number(text) else { return Ok(()) };
-        cursors.rows(IndexTable::Copies, &[text], |words| !topic.is_alive(words[1]) || each(words[1]))
+        cursors.rows(IndexTable::Copies, &[text], |words| !sees(words[1]) || each(words[1]))
     }
 
     /// Returns the documents of segments with an id.
@@ -301,8 +331,10 @@ impl<'a> TopicReader<'a> {
 
     /// Returns the first document, if any, from a number on that is neither deleted nor expired.
     pub fn living_doc_from(&mut self, mut number: u64) -> Result<Option<IndexedDoc>> {
-        while let Some(doc) = self.doc_from(number.max(self.topic.oldest))? {
-            if self.topic.is_alive(doc.number) {
+        while let Some(doc) =
+            self.doc_from(number.max(self.topic.oldest))?.filter(|doc| doc.number < self.end)
+        {
+            if self.sees(doc.number) {
                 return Ok(Some(doc));
             }
             number = doc.number + 1;
