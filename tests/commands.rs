@@ -5,6 +5,7 @@ mod cli;
 mod compare;
 mod guards;
 mod index;
+mod index_options;
 mod keep;
 mod labels;
 mod pack;

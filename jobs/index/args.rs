@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use operators::method::Spec;
 
+use super::ids::IdsArgs;
 use super::serve::ServeArgs;
 use super::topics::topic_name;
 use crate::cli::values::{paths, size};
@@ -72,13 +73,12 @@ pub(super) enum IndexTool {
         #[arg(long, value_name = "BITS")]
         within: Option<u32>,
     },
-    /// Delete the documents whose ids are in a file, one a line
+    /// Delete the documents whose ids are in a file
     Delete {
         #[command(flatten)]
         index: IndexArgs,
-        /// File of ids
-        #[arg(value_name = "IDS", value_parser = paths())]
-        ids: String,
+        #[command(flatten)]
+        ids: IdsArgs,
         /// Topic that the documents are in
         #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
         topic: String,

@@ -10,6 +10,7 @@
 //! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
 //! | `hidden_changes.rs` | keeps changes of a served index from readers until they are durable |
 //! | `maintenance.rs` | writes and merges segments |
+//! | `ids.rs` | reads the ids of documents that are to be deleted |
 //! | `load.rs`, `query.rs`, `answer_lines.rs`, `export.rs` | read a corpus, answer, print answers, and read the documents of an index |
 //! | `fingerprints` | keeps the fingerprints of a segment so that near ones lie together |
 //! | `tools`, `serve` | run what `args.rs` declares, and do the same over HTTP |
@@ -42,6 +43,7 @@ mod fingerprints;
 mod hbase;
 mod held_folder;
 mod hidden_changes;
+mod ids;
 mod index_folder;
 mod load;
 mod maintenance;

@@ -17,7 +17,6 @@ use super::writing::DocStamps;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
-use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
 use crate::index::answer_lines::{acknowledge, code, print_line};
 use crate::index::args::{CorpusArgs, IndexTool};
@@ -82,7 +81,7 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
             query(common, address, &corpus, QueryLimits { matches: limit, within })
         }
         IndexTool::Delete { ids, topic, .. } => {
-            let ids = ids_of_file(&ids)?;
+            let ids = ids.read()?;
             let deleted = HBaseIndex::open(address, &none)?.delete(&topic, &ids)?;
             common.tell(format_args!("{deleted} documents of {} ids deleted", ids.len()));
             Ok(0)

@@ -19,7 +19,6 @@ use self::snapshot::snapshot;
 use self::stats::print_stats;
 use crate::Common;
 use crate::cli::terminal::print;
-use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
 use crate::index::answer_lines::{acknowledge, code, print_line};
 use crate::index::args::{CorpusArgs, IndexArgs, IndexTool};
@@ -63,7 +62,7 @@ impl IndexTool {
                 query_and_insert(common, &index, &corpus, QueryLimits { matches: limit, within })
             }
             IndexTool::Delete { index, ids, topic } => {
-                let ids = ids_of_file(&ids)?.into_iter().collect();
+                let ids = ids.read()?.into_iter().collect();
                 let mut folder = index.open(common, &Lexicon::default())?;
                 let deleted = folder.delete(&topic, &ids)?;
                 folder.commit()?;
