@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
+LIMIT = 120
 REMOVAL = ["duplicate_of", "similarity", "cluster", "reason"]
 
 
@@ -26,6 +27,8 @@ class Run:
 
     def crash(self):
         """Says why this is no orderly end, or nothing."""
+        if self.code is None:
+            return f"no end within {LIMIT} seconds"
         if self.code not in (0, 1, 2, 3):
             return f"exit code {self.code}"
         return next((line for line in self.errors if "panicked" in line), None)
@@ -42,7 +45,10 @@ def run(binary, case):
     folder = os.path.join(os.path.dirname(case.path), "out")
     shutil.rmtree(folder, ignore_errors=True)
     command = [binary, "--quiet", "dedup", "--method", "exact", "--workers", "1", *case.options, case.path, folder]
-    process = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    try:
+        process = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return Run(None, [], folder, [])
     errors = process.stderr.decode("utf-8", "replace").splitlines()
     rejects = []
     for path in glob.glob(f"{glob.escape(folder)}/rejects/*.jsonl"):
