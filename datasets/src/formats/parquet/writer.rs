@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::root_as_message;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::filter_record_batch;
-use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema, parquet_to_arrow_schema};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use parquet::basic::{
     Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
@@ -25,6 +29,7 @@ use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
 /// Compression level of zstd, which a file does not record. This one is the library's default. Level 1 makes
 /// the kept part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
 pub(super) const ZSTD_LEVEL: i32 = 3;
+
 /// Writer that copies rows to a kept and a removed part. New parts begin where a file's layout differs from
 /// that of the file before.
 ///
@@ -244,14 +249,23 @@ impl Layout {
 
         let mut key_values = self.key_values.clone();
         for key_value in key_values.iter_mut().filter(|key_value| key_value.key == ARROW_SCHEMA_META_KEY) {
-            let descriptor = SchemaDescriptor::new(self.schema.clone());
-            let input = parquet_to_arrow_schema(&descriptor, Some(&self.key_values))?;
+            let Some(input) = key_value.value.as_deref().and_then(schema_beside) else { continue };
             let fields: Vec<_> = input.fields().iter().cloned().chain(removal_fields(names)).collect();
             let schema = Schema::new_with_metadata(fields, input.metadata().clone());
             key_value.value = Some(encode_arrow_schema(&schema));
         }
         Ok((Arc::new(schema), key_values))
     }
+}
+
+/// Decodes the schema of Arrow that a writer has put beside the columns. It is not that of the columns: it may have other
+/// units, and its zones are told nowhere else.
+fn schema_beside(text: &str) -> Option<Schema> {
+    let bytes = BASE64_STANDARD.decode(text).ok()?;
+    // A mark and the length of the message may stand before it.
+    let message =
+        bytes.strip_prefix(&[0xff; 4]).map_or(&bytes[..], |marked| marked.get(4..).unwrap_or_default());
+    root_as_message(message).ok()?.header_as_schema().and_then(|schema| try_fb_to_schema(schema).ok())
 }
 
 fn holds_plain(pages: &EncodingMask) -> bool {

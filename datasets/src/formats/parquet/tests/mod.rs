@@ -26,6 +26,7 @@ mod claims;
 mod cuts;
 mod damage;
 mod priority;
+mod zones;
 
 type Part = (String, Vec<u8>);
 
