@@ -159,7 +159,7 @@ fn a_key_that_no_path_can_name_costs_that_key() {
     assert_eq!(passed, ["/folder//b"]);
     let requests = endpoint.requests();
     assert!(
-        requests[10].contains("max-keys=1&") && requests[11].contains("start-after=folder%2F%2Fb"),
+        requests[10].contains("max-keys=1 ") && requests[11].contains("start-after=folder%2F%2Fb"),
         "{requests:?}"
     );
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::{Error, anyhow};
 
-pub(crate) use self::Failure::Guarded;
+pub(crate) use self::Failure::{AllRejected, Guarded};
 pub use self::Failure::{Locked, WrongUse};
 
 /// Failure that stops a job with an exit code of its own, and one line that says what to change.
@@ -16,11 +16,13 @@ pub enum Failure {
     Guarded(String),
     /// Stop because another run is writing the output: exit code 11.
     Locked(String),
+    /// Failure of a run that could read no record: exit code 1.
+    AllRejected(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (WrongUse(line) | Guarded(line) | Locked(line)) = self;
+        let (WrongUse(line) | Guarded(line) | Locked(line) | AllRejected(line)) = self;
         f.write_str(line)
     }
 }
@@ -37,10 +39,16 @@ pub(crate) fn while_running(error: Error) -> Error {
 }
 
 /// Whether an input changed during the job, so that finished work is of no use.
-pub(crate) fn is_change(error: &Error) -> bool {
+fn is_change(error: &Error) -> bool {
     let changed = |error: &cluster::Error| matches!(error, cluster::Error::Changed { .. });
     let read = |error: &_| matches!(error, datasets::Error::Store(store) if changed(store));
     error.downcast_ref().is_some_and(changed) || error.downcast_ref().is_some_and(read)
+}
+
+/// Whether the same command would fail again in the same way, so that finished work is of no use.
+pub(crate) fn would_come_again(error: &Error) -> bool {
+    let all_rejected = matches!(error.downcast_ref(), Some(AllRejected(_)));
+    all_rejected || matches!(exit_code(error), 2 | 4) || is_change(error)
 }
 
 /// Returns the exit code of a failure (docs/guide/finished-outputs.md).
@@ -55,6 +63,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         Some(Guarded(_)) => 4,
         Some(Locked(_)) => 11,
         Some(WrongUse(_)) => 2,
+        Some(AllRejected(_)) => 1,
         None if wrong_method || wrong_name || wrong_field => 2,
         None => 1,
     }

@@ -74,6 +74,8 @@ impl IndexFolder {
     /// documents of small topics that may stay in memory and in the log, since a segment for each of thousands of topics
     /// would be thousands of files of a few documents.
     pub(super) fn begin_flush(&mut self, keep: usize) -> Result<Flush> {
+        // The folder may be the right one and have another owner, if somebody has removed the lock.
+        self.check_place()?;
         let log = self.log()?;
         let mut log = log.lock();
         log.commit()?;

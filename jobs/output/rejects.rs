@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
 use super::map_output::{self, MapOutputs};
-use crate::cli::exit::Guarded;
+use crate::cli::exit::{AllRejected, Guarded};
 use crate::corpus::plan::Plan;
 
 /// Numbers of rejected records, the first of them, and the kinds of reasons.
@@ -109,10 +109,10 @@ impl Rejects {
         let (count, Reject { path, offset, reason, head, .. }) = (self.count(), example);
         let head = head.trim_end();
         let begins = if head.is_empty() { String::new() } else { format!("; it begins with {head:?}") };
-        bail!(
+        bail!(AllRejected(format!(
             "every record was rejected ({count}), so nothing was written; the commonest reason ({of_kind} of them): \
              \"{path}\" at {offset}: {reason}{begins}"
-        )
+        )))
     }
 
     /// Returns an error if there are more rejects than the user allows.

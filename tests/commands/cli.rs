@@ -330,5 +330,5 @@ fn a_field_that_no_record_has_is_wrong_use_in_every_format_and_the_old_output_st
     here.run("dedup a.jsonl b.jsonl out --overwrite --quiet --text-field body").ends(3);
     assert_eq!((here.counter("out", "kept"), here.counter("out", "rejected")), (1, 3));
     here.write("c.jsonl", "{bad\n");
-    here.run("dedup c.jsonl out --overwrite --quiet --text-field body").ends(3);
+    here.run("dedup c.jsonl out --overwrite --text-field body").fails(1, &["every record was rejected"]);
 }

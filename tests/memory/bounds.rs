@@ -124,7 +124,10 @@ const ROWS: &[Row] = &[
     },
     Row {
         holder: "a document of SogouCS that does not end",
-        make: |here| here.write("in/a.dat", format!("<doc>\n{}", "<content>x</content>\n".repeat(1 << 20))),
+        make: |here| {
+            let good = "<doc>\n<url>u</url>\n<docno>1</docno>\n<contenttitle>t</contenttitle>\n<content>good</content>\n</doc>\n";
+            here.write("in/a.dat", format!("{good}<doc>\n{}", "<content>x</content>\n".repeat(1 << 20)));
+        },
         job: "dedup",
         options: "--format sogoucs",
         exit: 3,
@@ -276,8 +279,11 @@ fn no_input_makes_a_run_take_more_than_it_may() {
 impl Row {
     fn check(&self) -> Result<(), String> {
         let here = Folder::new();
-        // A second file, so that the made one is not the only file.
+        // A second file, so that the made one is not the only file, and a good record, without which the job fails.
         here.write("in/0.txt", "一\n");
+        if self.job == "dedup" {
+            here.write("in/1.jsonl", "{\"text\":\"good\"}\n");
+        }
         (self.make)(&here);
         let mut line = format!("{} in out --quiet --workers 2 {}", self.job, self.options);
         if self.job == "dedup" {

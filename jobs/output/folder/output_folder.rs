@@ -13,7 +13,7 @@ use super::bundles::Bundles;
 use super::lock::{Lock, LockOwner};
 use super::run_folder::{KEY, RunFolder};
 use super::{by_rename, by_upload};
-use crate::cli::exit::{WrongUse, exit_code, is_change, while_running};
+use crate::cli::exit::{WrongUse, while_running, would_come_again};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
@@ -231,7 +231,7 @@ impl OutputFolder {
         let result = result.map_err(|error| self.run.reason(while_running(error)));
         if let Err(error) = &result {
             // Only the first error is reported.
-            drop(self.leave(matches!(exit_code(error), 2 | 4) || is_change(error)));
+            drop(self.leave(would_come_again(error)));
         }
         result
     }

@@ -191,17 +191,17 @@ impl Shared {
         loop {
             let mut more = true;
             match self.page(path, options.clone(), &mut |page| more = each(page))? {
-                Page::Given(next) if !more || next.is_none() || next == options.page_token => {
+                ListedPage::Given(next) if !more || next.is_none() || next == options.page_token => {
                     return Ok(passed);
                 }
-                Page::Given(next) => options.page_token = next,
-                Page::Refused(key) if options.max_keys == Some(1) => {
+                ListedPage::Given(next) => options.page_token = next,
+                ListedPage::Refused(key) if options.max_keys == Some(1) => {
                     let below = if key.ends_with('/') { LAST_KEY } else { "" };
                     options.offset = Some(format!("{key}{below}"));
                     (options.page_token, options.max_keys) = (None, None);
                     passed.push(key);
                 }
-                Page::Refused(_) => options.max_keys = Some(options.max_keys.unwrap_or(PAGE_KEYS) / 2),
+                ListedPage::Refused(_) => options.max_keys = Some(options.max_keys.unwrap_or(PAGE_KEYS) / 2),
             }
         }
     }
@@ -214,7 +214,7 @@ impl Shared {
         let page = self.page(path, options, &mut |page| {
             any |= !page.objects.iter().all(|object| is_mark(object, &key))
         })?;
-        Ok(any || matches!(page, Page::Refused(_)))
+        Ok(any || matches!(page, ListedPage::Refused(_)))
     }
 
     /// Gives one page of a listing to `each`, unless the library refuses it.
@@ -223,7 +223,7 @@ impl Shared {
         path: &str,
         options: PaginatedListOptions,
         each: &mut impl FnMut(ListResult),
-    ) -> Result<Page, Error> {
+    ) -> Result<ListedPage, Error> {
         let list = |client: Arc<dyn Client>, key: Path| {
             let options = options.clone();
             let prefix = (!key.is_root()).then(|| format!("{key}/"));
@@ -244,15 +244,15 @@ impl Shared {
         Ok(match page {
             Ok(page) => {
                 each(page.result);
-                Page::Given(page.page_token)
+                ListedPage::Given(page.page_token)
             }
-            Err(key) => Page::Refused(key),
+            Err(key) => ListedPage::Refused(key),
         })
     }
 }
 
-/// Page of a listing.
-enum Page {
+/// ListedPage of a listing.
+enum ListedPage {
     /// It was given; the token of the next page, if there is one.
     Given(Option<String>),
     /// It holds this key, which the library cannot express.
