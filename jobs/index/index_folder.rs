@@ -152,12 +152,15 @@ impl IndexFolder {
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
         store.remove(&format!("{path}/{DROPPED}"))?;
         let (folder, mut replay) = self.replay();
-        let (log, torn) = LogWriter::open(&folder, floor.from, |number, record| {
+        let (mut log, torn) = LogWriter::open(&folder, floor.from, |number, record| {
             // A crash may have left the files of a topic that was dropped.
             let dropped = replay.change(number, record)?;
             dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
         self.torn = torn;
+        let (store, settings) = (Arc::clone(&self.store), format!("{}/{SETTINGS}", self.path));
+        // The store of an index that is locked looks at the lock.
+        log.check_owner(move || store.exists(&settings).map(|_| ()));
         self.log = Some(Arc::new(Mutex::new(log)));
         if self.memory_bytes() >= MEMORY_BYTES {
             // Else a process that is killed soon after each opening would find more in the log each time, without end. A

@@ -141,6 +141,21 @@ fn a_refused_record_does_not_come_back() {
     assert_eq!((read.len(), torn), (2, None));
 }
 
+#[test]
+fn a_log_that_has_another_owner_stays_as_that_one_writes_it() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &[2]);
+    let (mut log, ..) = open(folder.path(), 0);
+    log.check_owner(|| Err(Error::NotFound { path: "lock".to_owned() }));
+    let (mut next, ..) = open(folder.path(), 0);
+    next.append(b"next").unwrap();
+    next.commit().unwrap();
+    log.append(b"lost").unwrap();
+    assert!(log.commit().is_err());
+    let (_, read, torn) = open(folder.path(), 2);
+    assert_eq!((read, torn), (vec![(2, b"next".to_vec())], None));
+}
+
 /// A log in a folder that is renamed, and another log that then has its name.
 #[test]
 fn a_log_that_lost_its_place_takes_nothing_and_changes_no_other_log() {

@@ -45,6 +45,8 @@ pub struct LogWriter {
     group: Vec<u8>,
     group_first: u64,
     failed: bool,
+    /// Returns an error if the log is no longer that of its owner.
+    check_owner: Box<dyn Fn() -> Result<(), Error> + Send>,
     /// Makes the bytes of a file durable. Tests replace it.
     pub(super) sync: fn(&File) -> io::Result<()>,
 }
@@ -95,9 +97,16 @@ impl LogWriter {
             group,
             group_first: next,
             failed: false,
+            check_owner: Box::new(|| Ok(())),
             sync: File::sync_data,
         };
         Ok((writer, torn))
+    }
+
+    /// Calls `check` before and after each write from now on. An error of it is one of the write, so what its owner has lost
+    /// takes no more records.
+    pub fn check_owner(&mut self, check: impl Fn() -> Result<(), Error> + Send + 'static) {
+        self.check_owner = Box::new(check);
     }
 
     /// Returns the number that the next record gets.
@@ -137,8 +146,11 @@ impl LogWriter {
         let written = self.write_group();
         if written.is_err() {
             self.failed = true;
-            // It is a try, since the disk has failed already. A group that is torn is passed over by readers anyway.
-            let _ = self.file.set_len(self.file_bytes).and_then(|()| self.file.sync_data());
+            // Another owner may have written behind what is known here.
+            if (self.check_owner)().is_ok() {
+                // It is a try, since the disk has failed already. A group that is torn is passed over by readers anyway.
+                let _ = self.file.set_len(self.file_bytes).and_then(|()| self.file.sync_data());
+            }
         }
         written
     }
@@ -176,6 +188,7 @@ impl LogWriter {
     }
 
     fn write_group(&mut self) -> Result<(), Error> {
+        self.check_place()?;
         record_group::seal(&mut self.group, self.group_first);
         if self.file_bytes >= FILE_BYTES {
             self.next_file()?;
@@ -193,9 +206,10 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Returns an error if the path of the last file names another file or none. An inode has no second owner as long as it is
-    /// open, so device and inode tell.
+    /// Returns an error if the log has another owner, or if the path of the last file names another file or none. An inode has
+    /// no second file as long as it is open, so device and inode tell.
     fn check_place(&self) -> Result<(), Error> {
+        (self.check_owner)()?;
         let path = self.files.last().map(|(path, _)| path.clone()).unwrap_or_default();
         let open = self.file.metadata().map_err(|source| Error::io(&text(&path), "look for", source))?;
         match fs::metadata(&path) {

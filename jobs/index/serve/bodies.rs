@@ -81,11 +81,13 @@ pub(super) async fn read_body(
         return Err(too_large());
     }
     let (mut parts, mut bytes) = (body.into_data_stream(), Vec::new());
+    let (mut has_room, mut length) = (true, 0);
     let (mut window_end, mut wanted) = (Instant::now() + WINDOW, LEAST_BYTES);
     loop {
         let end = window_end.min(Instant::from_std(deadline.end()));
         let part = match timeout_at(end, parts.next()).await {
-            Ok(None) => return Ok(Bytes::from(bytes)),
+            Ok(None) if has_room => return Ok(Bytes::from(bytes)),
+            Ok(None) => return Err(ApiError::busy("too many bytes of bodies are under way")),
             Ok(Some(part)) => part.map_err(|error| {
                 ApiError::new(StatusCode::BAD_REQUEST, format!("the body is broken: {error}"))
             })?,
@@ -94,15 +96,19 @@ pub(super) async fn read_body(
                 return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, line));
             }
         };
-        if (bytes.len() + part.len()) as u64 > most {
+        length += part.len();
+        if length as u64 > most {
             return Err(too_large());
         }
-        if !rooms.iter().all(|room| room.take_bytes(part.len(), taken)) {
-            return Err(ApiError::busy("too many bytes of bodies are under way"));
+        if has_room && rooms.iter().all(|room| room.take_bytes(part.len(), taken)) {
+            bytes.extend_from_slice(&part);
+        } else {
+            // The rest is thrown away. A client whose connection was closed while it sends would not see the refusal.
+            has_room = false;
+            (bytes, *taken) = (Vec::new(), Vec::new());
         }
-        bytes.extend_from_slice(&part);
-        if bytes.len() >= wanted {
-            (window_end, wanted) = (Instant::now() + WINDOW, bytes.len() + LEAST_BYTES);
+        if length >= wanted {
+            (window_end, wanted) = (Instant::now() + WINDOW, length + LEAST_BYTES);
         }
     }
 }

@@ -148,7 +148,7 @@ impl ChangeTask {
         while !self.is_late() {
             match self.work_once(folder, size) {
                 Ok(true) => return Some(TaskEnd::Done),
-                Ok(false) if Instant::now() >= pause || size.is_full() => return None,
+                Ok(false) if Instant::now() >= pause => return None,
                 Ok(false) => {}
                 Err(error) => return Some(TaskEnd::Failed(error)),
             }

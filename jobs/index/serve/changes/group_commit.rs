@@ -19,8 +19,9 @@ use crate::index::serve::deadline::Deadline;
 const WAITING: usize = 1024;
 /// Time between two looks at how much is in memory, while it is too much.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Time of the turn of a topic.
+/// Time of the turn of a topic, and of one that is alone, whose batches are so in one group unless they take long.
 const TURN: Duration = Duration::from_millis(20);
+const LONE_TURN: Duration = Duration::from_millis(200);
 /// Time from which on a group takes no more turns.
 const GROUP_TIME: Duration = Duration::from_millis(50);
 
@@ -122,9 +123,10 @@ impl Changes {
         let _group = self.groups.lock();
         let (mut size, mut ended) = (GroupSize::default(), Vec::new());
         let end = Instant::now() + GROUP_TIME;
+        let turn_time = if queues.topics() > 1 { TURN } else { LONE_TURN };
         for turn in 0..queues.topics() {
             let Some(mut tasks) = queues.take_turn() else { break };
-            let pause = Instant::now() + TURN;
+            let pause = Instant::now() + turn_time;
             let (mut is_next, mut goes_on) = (false, true);
             while let Some(mut task) = tasks.pop_front() {
                 let is_alone = task.is_alone();
