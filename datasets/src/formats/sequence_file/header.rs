@@ -48,6 +48,11 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Whether the text of a record is its key, because it has no value.
+    pub(super) fn text_is_key(&self) -> bool {
+        self.value == Class::Null && self.key != Class::Null
+    }
+
     /// Reads the header of a file: at most 64 KiB, unless its metadata is larger.
     pub(super) fn read(blob: &dyn Blob, block_bytes: usize) -> Result<Self, Error> {
         let mut bytes = Vec::new();

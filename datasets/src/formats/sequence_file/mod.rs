@@ -1,7 +1,8 @@
 //! SequenceFiles of Hadoop: sequences of serialised keys and values, either uncompressed, or compressed one
 //! by one or in blocks.
 //!
-//! The text of a document is the value, its id the key. The format reads:
+//! The text of a document is the value, its id the key. If the values are NullWritable, the text is the key, and the id
+//! is the place of the record. The format reads:
 //!
 //! | part | supported |
 //! |---|---|
@@ -29,6 +30,7 @@ mod write;
 mod tests;
 
 use std::fmt::Write as _;
+use std::mem::swap;
 
 use operators::DocBatch;
 
@@ -80,6 +82,7 @@ impl Format for SequenceFile {
         let documents = Documents {
             key: records.header.key,
             value: records.header.value,
+            text_is_key: records.header.text_is_key(),
             name: piece.name.clone(),
             encoding: reading.encoding,
             bad_text: reading.bad_text,
@@ -127,6 +130,8 @@ impl Reader for SequenceReader {
 struct Documents {
     key: Class,
     value: Class,
+    /// Whether the text is the key, because the values are empty.
+    text_is_key: bool,
     name: String,
     encoding: Option<Encoding>,
     bad_text: BadText,
@@ -160,12 +165,18 @@ impl Documents {
         if bytes > limit {
             return Err((format!("a record of {bytes} bytes, more than {limit}"), value));
         }
-        let (text, bad_value) = self
-            .value
-            .text(value, self.encoding, self.bad_text, &mut self.text)
-            .map_err(|reason| (format!("the value {reason}"), value))?;
-        let (id, bad_key) = match self.key {
-            Class::Null if record.key.is_empty() => {
+        let mut of_text = ("value", self.value, value);
+        let mut of_id = ("key", self.key, record.key);
+        if self.text_is_key {
+            swap(&mut of_text, &mut of_id);
+        }
+        let (what, class, bytes) = of_text;
+        let (text, bad_text) = class
+            .text(bytes, self.encoding, self.bad_text, &mut self.text)
+            .map_err(|reason| (format!("the {what} {reason}"), bytes))?;
+        let (what, class, bytes) = of_id;
+        let (id, bad_id) = match class {
+            Class::Null if bytes.is_empty() => {
                 self.id.clear();
                 // Writing to a String cannot fail.
                 let _ = write!(self.id, "{}:{}", self.name, record.offset);
@@ -175,9 +186,9 @@ impl Documents {
                 (&*self.id, false)
             }
             class => class
-                .text(record.key, None, self.bad_text, &mut self.id)
-                .map_err(|reason| (format!("the key {reason}"), record.key))?,
+                .text(bytes, None, self.bad_text, &mut self.id)
+                .map_err(|reason| (format!("the {what} {reason}"), bytes))?,
         };
-        Ok(SequenceDocument { id, text, replaced: bad_value || bad_key })
+        Ok(SequenceDocument { id, text, replaced: bad_text || bad_id })
     }
 }

@@ -1,4 +1,4 @@
-//! Values of SequenceFiles out of whose text parts are cut.
+//! Keys and values of SequenceFiles out of whose text parts are cut.
 
 use std::ops::Range;
 
@@ -9,41 +9,43 @@ use crate::parts::cut_text::without;
 use crate::text::charset::Charset;
 use crate::{BadText, Reading};
 
-/// Maker of values whose text is shorter. Memory: one value, several times.
+/// Maker of records whose text is shorter. Memory: one record, several times.
 pub(super) struct Shortener {
     class: Class,
     charset: Charset,
     max_record_bytes: usize,
-    /// Codec of files in which each value is compressed.
+    /// Codec of the texts, if each is compressed by itself. Keys are not.
     codec: Option<(Codec, Decompressor)>,
 }
 
 impl Shortener {
-    /// Makes the values of a file of this header shorter.
+    /// Makes the texts of a file of this header shorter.
     pub fn new(header: &Header, reading: &Reading) -> Self {
-        let class = header.value;
+        let text_is_key = header.text_is_key();
+        let class = if text_is_key { header.key } else { header.value };
         let codec = match header.compression {
-            SequenceCompression::Record(codec) => {
+            SequenceCompression::Record(codec) if !text_is_key => {
                 Some((codec, Decompressor::new(codec, reading.window_log())))
             }
-            SequenceCompression::None | SequenceCompression::Block(_) => None,
+            _ => None,
         };
         let charset = Charset::of_values(reading.encoding.filter(|_| class == Class::Bytes));
         Shortener { class, charset, max_record_bytes: reading.max_record_bytes, codec }
     }
 
-    /// Returns a value without these ranges of its text. `None` if the text has no such ranges, or is a number.
-    pub fn shorten(&mut self, value: &[u8], cuts: &[Range<usize>]) -> Option<Vec<u8>> {
+    /// Returns a serialised text without these ranges: a key or a value, as the file has its texts in the one or the other.
+    /// `None` if the text has no such ranges, or is a number.
+    pub fn shorten(&mut self, stored: &[u8], cuts: &[Range<usize>]) -> Option<Vec<u8>> {
         let mut decompressed = Vec::new();
-        let value = match &mut self.codec {
+        let stored = match &mut self.codec {
             Some((_, decompressor)) => {
-                let bytes = decompressor.decompress(value, self.max_record_bytes, &mut decompressed).ok()?;
+                let bytes = decompressor.decompress(stored, self.max_record_bytes, &mut decompressed).ok()?;
                 &decompressed[..bytes]
             }
-            None => value,
+            None => stored,
         };
         let payload = match self.class {
-            Class::Text | Class::Bytes => self.class.payload(value).ok()?,
+            Class::Text | Class::Bytes => self.class.payload(stored).ok()?,
             Class::Long | Class::Int | Class::Null => return None,
         };
         let mut buffer = Vec::new();

@@ -112,9 +112,15 @@ fn every_kind_of_file_gives_its_texts_and_ids() {
         for (record, seen) in seen.iter().enumerate() {
             let Seen::Doc(id, text) = seen else { panic!("{name}: {seen:?}") };
             let written = TEXTS[record % TEXTS.len()];
+            if sample.value == "NullWritable" {
+                let number = format!("{}", format!("id{record}").len() as i64 - 5);
+                let key = if sample.key == "Text" { format!("id{record}") } else { number };
+                assert_eq!(*text, key, "{name}");
+                assert!(id.starts_with("a.seq:"), "{name}: {id}");
+                continue;
+            }
             match sample.value {
                 "Text" | "BytesWritable" => assert_eq!(text, written, "{name}"),
-                "NullWritable" => assert_eq!(text, "", "{name}"),
                 _ => assert_eq!(*text, format!("{}", written.len() as i32 - 5), "{name}"),
             }
             match sample.key {
@@ -127,8 +133,9 @@ fn every_kind_of_file_gives_its_texts_and_ids() {
 }
 
 #[test]
-fn records_without_a_key_get_an_id_of_their_own() {
-    for sample in samples(9).iter().filter(|sample| sample.key == "NullWritable") {
+fn records_without_a_key_or_a_value_get_an_id_of_their_own() {
+    let is_null = |sample: &&Sample| [sample.key, sample.value].contains(&"NullWritable");
+    for sample in samples(9).iter().filter(is_null) {
         let mut seen = read(&sample.bytes, &[]);
         let id = |seen: &Seen| if let Seen::Doc(id, _) = seen { id.clone() } else { String::new() };
         seen.sort_by_key(id);
@@ -200,6 +207,20 @@ fn what_is_removed_has_its_reason_beside_it() {
         lines[1],
         r#"{"id":"-2","duplicate_of":"first","similarity":0.5,"cluster":"first","reason":"similar"}"#
     );
+}
+
+#[test]
+fn a_text_that_is_a_key_is_cut_where_it_stands() {
+    for sample in samples(2).iter().filter(|of| (of.key, of.value) == ("Text", "NullWritable")) {
+        let folder = MemoryParts::default();
+        let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
+        let fates = [Fate::Kept, Fate::Cut(std::iter::once(0..1).collect())];
+        writer.divide(&pieces(&sample.bytes, &[])[0], &mut fates.into_iter()).unwrap();
+        writer.finish().unwrap();
+        let text = |seen: Seen| if let Seen::Doc(_, text) = seen { text } else { String::new() };
+        let texts: Vec<String> = read(&folder.take()["kept/0.seq"], &[]).into_iter().map(text).collect();
+        assert_eq!(texts, ["id0", "d1"], "{}", sample.name());
+    }
 }
 
 #[test]

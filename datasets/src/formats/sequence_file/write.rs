@@ -1,5 +1,6 @@
 //! Writing of SequenceFiles with copied records, whose keys and values are unchanged.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -52,11 +53,12 @@ impl Writer for SequenceWriter<'_> {
                     _ => return Err(changed()),
                 },
             };
-            let mut shortened = None;
+            let (mut key, mut value) = (Cow::Borrowed(record.key), Cow::Borrowed(record.value));
             let (part, folder) = match fates.next() {
                 Some(Fate::Kept) => (&mut self.kept, "kept"),
                 Some(Fate::Cut(cuts)) => {
-                    shortened = Some(shortener.shorten(record.value, &cuts).ok_or_else(changed)?);
+                    let text = if header.text_is_key() { &mut key } else { &mut value };
+                    *text = shortener.shorten(text, &cuts).ok_or_else(changed)?.into();
                     (&mut self.kept, "kept")
                 }
                 Some(Fate::Removed(removal)) => {
@@ -74,7 +76,7 @@ impl Writer for SequenceWriter<'_> {
                 *part = Some(SequencePart::new(&header, folder, output));
             }
             if let Some(part) = part {
-                part.append(record.key, shortened.as_deref().unwrap_or(record.value))?;
+                part.append(&key, &value)?;
             }
         }
         Ok(())

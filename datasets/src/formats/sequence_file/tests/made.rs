@@ -15,7 +15,7 @@ pub(super) const CODECS: [(Codec, &str); 6] = [
     (Codec::Zstd, "ZStandardCodec"),
 ];
 /// Pairs of classes in which each of the five is a key and a value.
-const CLASSES: [(&str, &str); 9] = [
+const CLASSES: [(&str, &str); 10] = [
     ("LongWritable", "Text"),
     ("Text", "Text"),
     ("Text", "BytesWritable"),
@@ -25,6 +25,7 @@ const CLASSES: [(&str, &str); 9] = [
     ("Text", "LongWritable"),
     ("Text", "IntWritable"),
     ("LongWritable", "NullWritable"),
+    ("Text", "NullWritable"),
 ];
 
 /// A file that is being made.
