@@ -4,6 +4,7 @@
 mod against;
 pub mod brute;
 mod corpora;
+mod empty_texts;
 mod ignored_lines;
 mod invariance;
 mod output;

@@ -3,7 +3,7 @@
 use operators::method::{Keys, Method, Search};
 use operators::sets::reading::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
-use operators::text::cleaned::{is_code, shown};
+use operators::text::cleaned::{has_text, is_code, shown};
 use operators::text::ignored_lines::{IgnoredLines, LineCleaner};
 use operators::{Overlap, Similarity, jaccard, shared};
 
@@ -26,6 +26,10 @@ pub(crate) fn trace(mut method: Method, ignored: Option<IgnoredLines>, a: &str, 
     });
     let identical = whole_a == whole_b;
     let mut steps = vec![cleaned(&whole_a, &whole_b)];
+    if !has_text(&whole_a) || !has_text(&whole_b) {
+        steps.push("a document without text is never a duplicate".to_owned());
+        return PairTrace { steps, matches: false };
+    }
     if a.len() < whole_a.len() || b.len() < whole_b.len() {
         steps.push(format!("without ignored lines: {}", lengths(&a, &b)));
     }

@@ -156,6 +156,7 @@ impl Tally {
             documents: found.reference.docs,
             text_bytes: found.reference.text_bytes,
             replaced: found.reference.replaced,
+            without_text: found.reference.without_text,
             rejected: reference_rejected,
         });
         let counters = Counters {
@@ -166,6 +167,7 @@ impl Tally {
             records_read: found.input.docs + found.rejects.count() - reference_rejected,
             text_bytes: found.input.text_bytes,
             replaced: found.input.replaced,
+            without_text: found.input.without_text,
             code: found.input.code,
             ignored_lines: found.ignored_lines,
             shortened: found.ignored_lines.map(|_| found.input.shortened + found.reference.shortened),

@@ -233,7 +233,9 @@ impl IndexFolder {
         queries: &mut Queries,
         pause: Option<Instant>,
     ) -> Result<Option<QueryAnswer>> {
-        let Some(reader) = reader else { return Ok(Some(self.without_matches(doc))) };
+        let Some(reader) = reader.filter(|_| !doc.keys.is_empty) else {
+            return Ok(Some(self.without_matches(doc)));
+        };
         let is_valid = |begun: &BegunQuery| Arc::ptr_eq(&begun.numbering, &reader.topic().numbering);
         let mut begun = match queries.begun.take().filter(is_valid) {
             Some(begun) => begun,

@@ -107,6 +107,9 @@ pub(crate) struct ReferenceCounters {
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// Number of documents without text.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_text: u64,
     pub rejected: u64,
 }
 
@@ -135,6 +138,9 @@ pub(crate) struct Counters {
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// Number of documents without text, which are kept: none is a duplicate of another one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_text: u64,
     /// Number of documents of code, if the method reads code in its own way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<u64>,
@@ -173,6 +179,10 @@ impl Counters {
     }
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
@@ -193,6 +203,8 @@ impl fmt::Display for Summary {
             ("Input", "Bytes of text", counters.text_bytes),
             ("Input", "Documents with illegal bytes replaced", counters.replaced),
             ("Kinds", "Documents of code", counters.code.unwrap_or(0)),
+            ("Without text", "Documents of the input, none of which is a duplicate", counters.without_text),
+            ("Without text", "Documents of the reference", reference.without_text),
             ("Ignored lines", "Different ones", counters.ignored_lines.unwrap_or(0)),
             ("Ignored lines", "Documents compared without some", counters.shortened.unwrap_or(0)),
             ("Search", "Distinct documents", counters.distinct),

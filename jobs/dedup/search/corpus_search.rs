@@ -73,6 +73,8 @@ pub(crate) struct SideCounts {
     pub text_bytes: u64,
     /// Documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// Documents without text, which are nobody's duplicates.
+    pub without_text: u64,
     /// Documents that are compared without some of their lines.
     pub shortened: u64,
     /// Documents of code, if the cleaning reads code in its own way.
@@ -86,6 +88,7 @@ impl SideCounts {
         self.docs += other.docs;
         self.text_bytes += other.text_bytes;
         self.replaced += other.replaced;
+        self.without_text += other.without_text;
         self.shortened += other.shortened;
         self.code = self.code.into_iter().chain(other.code).reduce(|a, b| a + b);
         let both = self.without_field.take().into_iter().chain(other.without_field);

@@ -98,7 +98,7 @@ impl CorpusSearch {
         let mut counting = Counting::new(Arc::clone(&counts), &self.spill);
         let mut firsts = copies.walk();
         self.texts(worker, |text| {
-            if firsts.is_first(text.doc) {
+            if !text.text.is_empty() && firsts.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);
                 counting.add(sets.features());
             }
@@ -113,7 +113,7 @@ impl CorpusSearch {
                 let mut counting = Counting::new(Arc::clone(&lookups), &self.spill);
                 let mut firsts = copies.walk();
                 self.texts(worker, |text| {
-                    if firsts.is_first(text.doc) {
+                    if !text.text.is_empty() && firsts.is_first(text.doc) {
                         rule.unsorted(text.text, &mut sets);
                         join.lookups(&counts, text.doc, &sets, |mark| counting.add([mark].into_iter()));
                     }
@@ -125,7 +125,7 @@ impl CorpusSearch {
         };
         let mut firsts = copies.walk();
         self.texts(worker, |text| {
-            if firsts.is_first(text.doc) {
+            if !text.text.is_empty() && firsts.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);
                 join.add(&counts, marks.as_ref(), text.doc, &sets);
             }

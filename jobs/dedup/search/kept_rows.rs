@@ -52,7 +52,7 @@ impl CorpusSearch {
                 let (document, Merit { chars, priority }) = (number(text.doc), text.merit);
                 documents.push(&[document, chars, priority.0], text.id.as_bytes())?;
                 ids.send(worker, (key_of_id(text.id.as_bytes()), document));
-                if verified && firsts.is_first(text.doc) {
+                if verified && !text.text.is_empty() && firsts.is_first(text.doc) {
                     texts.push(&[document], text.text.as_bytes())?;
                 }
                 Ok(())

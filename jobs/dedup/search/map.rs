@@ -84,7 +84,8 @@ impl PartMapper {
     /// Maps the next part. The parts of a split come in order, and each has a number of its own.
     pub fn add(&mut self, part: &Doc) -> Result<()> {
         let text = self.cleaner.clean(part.text);
-        self.texts.map(part, text.into(), self.writer.sections());
+        let has_text = self.texts.map(part, text.into(), self.writer.sections());
+        self.head.counts.without_text += u64::from(!has_text);
         self.head.counts.docs += 1;
         self.head.counts.text_bytes += part.text.len() as u64;
         self.writer.write()
@@ -175,7 +176,7 @@ impl CorpusSearch {
                 }
                 head.counts.shortened += u64::from(text.compared.len() < text.whole.len());
                 let (of_mapper, of_state) = writer.sections().split_at_mut(sections);
-                mapper.map(&doc, text, of_mapper);
+                head.counts.without_text += u64::from(!mapper.map(&doc, text, of_mapper));
                 of_state.iter_mut().for_each(|section| Texts::put(&doc, text.whole, section));
             }
             writer.write()?;

@@ -22,7 +22,8 @@ impl HBaseIndex {
         now: u64,
     ) -> Result<Vec<QueryAnswer>> {
         let fingerprints: Vec<u64> = docs.iter().map(fingerprint_of).collect();
-        let near = self.near(topic, &fingerprints, self.within(limits))?;
+        let mut near = self.near(topic, &fingerprints, self.within(limits))?;
+        forget_of_empty(&mut near, docs.iter());
         let answer = |(doc, NearDocs { docs: near, cut }): (&PreparedDoc, NearDocs)| {
             let kept = near.into_iter().filter(|of| of.state == DocState::Kept);
             let kept: Vec<_> = kept.map(|NearDoc { distance, doc, .. }| (distance, doc)).collect();
@@ -35,6 +36,12 @@ impl HBaseIndex {
     pub fn within(&self, limits: QueryLimits) -> u32 {
         limits.within.map_or(self.distance, |within| within.min(self.distance))
     }
+}
+
+/// Forgets what is near the fingerprints of documents without text, which match nothing.
+pub(super) fn forget_of_empty<'a>(near: &mut [NearDocs], docs: impl Iterator<Item = &'a PreparedDoc>) {
+    let of_empty = near.iter_mut().zip(docs).filter(|(_, doc)| doc.keys.is_empty);
+    of_empty.for_each(|(near, _)| *near = NearDocs::default());
 }
 
 /// Makes an answer. `matches`: all of them with their distances, in the order of the answer.

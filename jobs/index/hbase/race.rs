@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::layout::{DocState, DocToken, HBaseDoc};
 use super::meeting::{NearDoc, NearDocs};
-use super::query::answer_of;
+use super::query::{answer_of, forget_of_empty};
 use super::settings_row::HBaseIndex;
 use super::writing::DocStamps;
 use crate::index::query::{QueryAnswer, QueryLimits};
@@ -113,7 +113,8 @@ impl HBaseIndex {
         let docs: Vec<HBaseDoc> = contenders.iter().map(|of| of.doc.clone()).collect();
         self.put(topic, &docs, DocState::Pending)?;
         let fingerprints: Vec<u64> = docs.iter().map(|doc| doc.fingerprint).collect();
-        let near = self.near(topic, &fingerprints, within)?;
+        let mut near = self.near(topic, &fingerprints, within)?;
+        forget_of_empty(&mut near, contenders.iter().map(|of| of.prepared));
         let found = Instant::now();
         let places: HashMap<DocToken, usize> =
             docs.iter().enumerate().map(|(at, doc)| (doc.token, at)).collect();

@@ -64,7 +64,7 @@ pub(in crate::index) struct KeptText {
 impl KeptText {
     /// Takes what is kept of a document. `kept`: the keys of the index.
     pub fn of(doc: &PreparedDoc, kept: &KeptKeys) -> Self {
-        let TextKeys { identity, keys, sketches } = &doc.keys;
+        let TextKeys { identity, keys, sketches, .. } = &doc.keys;
         let keys = &keys[..if kept.have_four_blocks() { keys.len().min(1) } else { keys.len() }];
         KeptText {
             identity: *identity,

@@ -11,10 +11,13 @@ use crate::search::kept::KeptSearch;
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 use crate::sets::{Rule, Sets};
+use crate::text::cleaned::has_text;
 
 /// Keys of one text in the passes of a search, and what is kept beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextKeys {
+    /// Whether the text is nothing but white space, so that the document matches no other one.
+    pub is_empty: bool,
     /// Hash of the cleaned text; of the fingerprint, if texts are not compared.
     pub identity: Identity,
     /// Keys, in the order of the passes. A text with two sets has two keys for each band.
@@ -140,7 +143,7 @@ impl KeptKeys {
 
     /// Returns the keys of a cleaned text. Cost: that of mapping the text.
     pub fn of(&mut self, text: &str) -> TextKeys {
-        match &mut self.maker {
+        let of_text = match &mut self.maker {
             KeyMaker::Identity(secret) => TextKeys { identity: secret.identity(text), ..TextKeys::default() },
             KeyMaker::Fingerprint64(simhash, search, secret) => {
                 of_fingerprint(simhash, search, *secret, text)
@@ -149,7 +152,8 @@ impl KeptKeys {
                 of_fingerprint(simhash, search, *secret, text)
             }
             KeyMaker::Bands(minhash, rule, secret) => of_bands(minhash, rule, *secret, text),
-        }
+        };
+        TextKeys { is_empty: !has_text(text), ..of_text }
     }
 
     /// Returns the keys of a fingerprint of 64 bits that was made elsewhere; `None` if the method has none, or compares
@@ -186,7 +190,8 @@ fn of_word<W: Bits>(search: &BlockSearch<W>, fingerprint: W, identity: Identity)
     let row = Row { fingerprint, doc: DocId(0), sketch: 0 };
     let sketch = SmallSketch::default();
     let key = |(pass, table)| KeyOfPass { pass, key: BlockSearch::kept_key(table, &row), sketch };
-    TextKeys { identity, keys: (0..).zip(&search.passes()).map(key).collect(), sketches: [0; 2] }
+    let keys = (0..).zip(&search.passes()).map(key).collect();
+    TextKeys { identity, keys, ..TextKeys::default() }
 }
 
 fn of_bands(minhash: &MinHash, rule: &Rule, secret: Secret, text: &str) -> TextKeys {

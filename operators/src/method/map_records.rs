@@ -16,12 +16,13 @@ use crate::record::{DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::SmallSketch;
 use crate::sets::{Rule, Sets};
+use crate::text::cleaned::has_text;
 use crate::text::ignored_lines::CleanedText;
 
 /// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
 /// nothing but the split.
 pub trait Mapper: Clone + Send + Sync {
-    /// Returns the number of sections. The first section has the identity of every document and the document,
+    /// Returns the number of sections. The first section has the identity of every document with a text and the document,
     /// except for `zhou2017`.
     fn sections(&self) -> usize;
     /// Whether the section [`Texts::TEXTS`] has every document with what is compared of its text, but perhaps of those that are
@@ -29,8 +30,19 @@ pub trait Mapper: Clone + Send + Sync {
     fn stores_texts(&self) -> bool {
         false
     }
-    /// Appends the entries of a document to the sections. `text`: its cleaned text.
-    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]);
+    /// Appends the entries of a document with a text to the sections. `text`: its cleaned text.
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]);
+    /// Appends the entries of a document to the sections. Returns whether it has a text. A document without text has no
+    /// record by which another one could find it, so it is nobody's duplicate, and its text is stored as "".
+    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) -> bool {
+        let has_text = has_text(text.whole);
+        if has_text {
+            self.map_text(doc, text, sections);
+        } else if self.stores_texts() {
+            Texts::put(doc, "", &mut sections[Texts::TEXTS]);
+        }
+        has_text
+    }
 }
 
 fn put<R: Record>(section: &mut Vec<u8>, record: R) {
@@ -66,7 +78,7 @@ impl Mapper for Identities {
         1
     }
 
-    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         put(&mut sections[0], (self.secret.identity(text.whole), doc.doc));
     }
 }
@@ -94,7 +106,7 @@ impl<W: Bits> Mapper for Fingerprints<W> {
         2
     }
 
-    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         let fingerprint = self.simhash.fingerprint(text.compared);
         let (identity, sketch) = match self.by_text {
             Some(secret) => (secret.identity(text.whole), self.simhash.sketch().bits()),
@@ -162,7 +174,7 @@ impl Mapper for Texts {
         true
     }
 
-    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         put(&mut sections[0], (self.secret.identity(text.whole), doc.doc));
         Texts::put(doc, text.compared, &mut sections[Self::TEXTS]);
     }
@@ -203,7 +215,7 @@ impl Mapper for Bands {
         true
     }
 
-    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         let identity = self.secret.identity(text.whole);
         put(&mut sections[0], (identity, doc.doc));
         if !self.seen.insert(identity) {
@@ -251,7 +263,7 @@ impl Mapper for Words {
         1
     }
 
-    fn map(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         let row = self.method.row(doc.doc, text.compared);
         put(&mut sections[0], (row.doc, (u64::from(row.fingerprint), row.words.len() as u64)));
         row.words.into_iter().for_each(|word| put(&mut sections[0], word));

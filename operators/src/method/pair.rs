@@ -8,6 +8,7 @@ use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};
 use crate::record::DocId;
 use crate::sets::{PackedSets, Rule, Sets};
+use crate::text::cleaned::has_text;
 use crate::{Similarity, jaccard};
 
 /// Keys of one text, by which a search brings it together with others.
@@ -109,6 +110,7 @@ pub struct PairClassifier {
 }
 
 struct ClassifiedText {
+    has_text: bool,
     keys: Keys,
     /// Sets of the text, packed.
     sets: Vec<u64>,
@@ -137,7 +139,7 @@ impl PairClassifier {
     pub fn add(&mut self, text: &str) -> usize {
         let text = self.method.cleaner.clean(text).to_owned();
         let sets = self.measure.packed(&text);
-        self.texts.push(ClassifiedText { keys: self.method.keys(&text), sets });
+        self.texts.push(ClassifiedText { has_text: has_text(&text), keys: self.method.keys(&text), sets });
         self.texts.len() - 1
     }
 
@@ -147,7 +149,8 @@ impl PairClassifier {
     /// When there is no text with one of the numbers.
     pub fn classify(&self, a: usize, b: usize) -> Classification {
         let (a, b) = (&self.texts[a], &self.texts[b]);
-        let candidate = self.method.are_candidates(&a.keys, &b.keys);
+        // The search looks for no document without text.
+        let candidate = a.has_text && b.has_text && self.method.are_candidates(&a.keys, &b.keys);
         let distance = a.keys.distance(&b.keys);
         if let (Search::Zhou(zhou), Keys::Words(a), Keys::Words(b)) = (&self.method.search, &a.keys, &b.keys)
         {
@@ -203,6 +206,16 @@ mod tests {
             let got = classified(&spec(hamming), least, a, b);
             assert_eq!(got.similarity, Similarity::ratio(9, 11));
             assert_eq!((got.candidate, got.matches), (candidate, matches), "{hamming} {least:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_white_space_matches_nothing() {
+        for spec in ["exact", "auto", "minhash", "simhash", "jaccard:0.1,clean=none", "zhou2017"] {
+            for (a, b) in [("", ""), (" ", " "), ("\u{3000}\t", "\u{3000}\t"), ("", "甲")] {
+                let got = classified(spec, None, a, b);
+                assert_eq!((got.candidate, got.matches), (false, false), "{spec}: {a:?} {b:?}");
+            }
         }
     }
 

@@ -139,6 +139,11 @@ fn particle(text: &str, from: usize) -> Option<usize> {
     None
 }
 
+/// Whether a cleaned text has anything but white space. A document without text is nobody's duplicate.
+pub fn has_text(cleaned: &str) -> bool {
+    !cleaned.trim().is_empty()
+}
+
 /// Whether a text that was cleaned as a post or folded is code.
 pub fn is_code(cleaned: &str) -> bool {
     cleaned.starts_with(SOURCE_MARK)

@@ -18,7 +18,9 @@ impl Mapped {
             let (mut mapper, mut sections) = (mapper.clone(), vec![Vec::new(); mapper.sections()]);
             let mut cleaner = cleaner.clone();
             let batch = batch(texts, split);
-            batch.docs().for_each(|doc| mapper.map(&doc, cleaner.clean(doc.text).into(), &mut sections));
+            for doc in batch.docs() {
+                mapper.map(&doc, cleaner.clean(doc.text).into(), &mut sections);
+            }
             sections
         };
         Mapped(Arc::new((0..SPLITS).map(of_split).collect()))

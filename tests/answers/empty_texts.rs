@@ -1,0 +1,113 @@
+//! Tests that documents without text are kept and counted, and are never duplicates, in any job.
+
+use serde_json::Value;
+
+use crate::corpus::{json_line, json_lines};
+use crate::support::{Folder, Run};
+
+/// Methods, one of each search, and with each cleaning.
+const METHODS: [&str; 9] = [
+    "auto",
+    "auto:search=exact",
+    "exact",
+    "jaccard:0.6,features=char:2,clean=none",
+    "contained:0.7,features=char:2",
+    "minhash",
+    "simhash:features=char:2",
+    "simhash:features=char:2,clean=weibo",
+    "zhou2017",
+];
+/// Texts of which no cleaning leaves anything.
+const EMPTY: [&str; 6] = ["", "", " ", "\u{3000}", " ", "\\t\\n"];
+const TEXT: &str = "新华社北京电国家统计局十九日发布数据前三季度国内生产总值同比增长百分之五";
+
+/// Returns the lines of documents without text, and of two equal ones with a text.
+fn corpus(name: &str) -> String {
+    let empty = EMPTY.iter().enumerate().map(|(number, text)| (format!("{name}{number}"), text));
+    let text = format!("{TEXT}{name}");
+    json_lines(empty) + &json_line(format!("{name}x"), &text) + &json_line(format!("{name}y"), &text)
+}
+
+fn ids(here: &Folder, folder: &str) -> Vec<String> {
+    let objects = here.objects(folder, ".jsonl");
+    objects.iter().map(|object| object["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Returns the ids of the documents that an index says are new, or of those that match something.
+fn answered(run: &Run, is_one: impl Fn(&Value) -> bool) -> Vec<String> {
+    let answers = run.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    answers.filter(|of| is_one(of)).map(|of| of["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_method_keeps_documents_without_text() {
+    let here = Folder::new();
+    here.write("in/a.jsonl", corpus("a"));
+    here.write("in/b.jsonl", corpus("b"));
+    for method in METHODS {
+        let job = |workers, options: &str, output: &str| {
+            let line = format!("dedup --workers {workers} --overwrite --method {method} {options} {output}");
+            here.run(&line).ends(0)
+        };
+        let run = job(1, "--pairs all in", "one");
+        assert_eq!(ids(&here, "one/removed"), ["ay", "by"], "{method}");
+        assert_eq!(here.counter("one", "without_text"), 12, "{method}");
+        assert!(run.stderr.contains("none of which is a duplicate=12"), "{method}: {}", run.stderr);
+        job(3, "--pairs all in", "three");
+        for folder in ["kept", "removed", "pairs", "clusters"] {
+            assert_eq!(here.contents(&format!("one/{folder}")), here.contents(&format!("three/{folder}")));
+        }
+        if method != "zhou2017" {
+            job(2, "--against in/a.jsonl in/b.jsonl", "against");
+            assert_eq!(ids(&here, "against/removed"), ["by"], "{method}");
+            assert_eq!(here.success("against")["counters"]["reference"]["without_text"], 6, "{method}");
+        }
+    }
+    let why = here.run("why three a0 b1").ends(0);
+    assert!(why.stdout.contains("a document without text is never a duplicate"), "{}", why.stdout);
+}
+
+#[test]
+fn night_after_night_keeps_them_and_an_index_of_the_state_finds_none() {
+    let here = Folder::new();
+    here.write("a.jsonl", corpus("a"));
+    here.write("b.jsonl", corpus("b"));
+    here.write("gone.txt", "a0\na2\n");
+    for method in ["auto", "simhash:features=char:2", "exact"] {
+        let night = |options: &str| {
+            here.run(&format!("nightly --state {method} --output out --overwrite {options}")).ends(0);
+            ids(&here, "out/removed")
+        };
+        assert_eq!(night(&format!("--method {method} a.jsonl")), ["ay"], "{method}");
+        assert_eq!(night("--retract gone.txt b.jsonl"), ["by"], "{method}");
+        here.run(&format!("nightly compact --state {method}")).ends(0);
+        here.run(&format!("nightly check --state {method}")).ends(0);
+        here.run(&format!("index build {method}.ix {method}")).ends(0);
+        here.run(&format!("index compact {method}.ix")).ends(0);
+        asked(&here, &format!("{method}.ix"));
+    }
+}
+
+#[test]
+fn an_index_finds_no_document_without_text() {
+    let here = Folder::new();
+    here.write("a.jsonl", corpus("a"));
+    here.write("b.jsonl", corpus("b"));
+    for method in ["auto", "simhash:features=char:2", "minhash", "exact"] {
+        here.run(&format!("index build {method} --method {method} a.jsonl")).ends(0);
+        let inserted = here.run(&format!("index query --insert {method} b.jsonl")).ends(0);
+        let new = answered(&inserted, |of| of["new"] == true);
+        assert_eq!(new, ["b0", "b1", "b2", "b3", "b4", "b5", "bx"], "{method}");
+        asked(&here, method);
+        here.run(&format!("index compact {method}")).ends(0);
+        asked(&here, method);
+    }
+}
+
+/// Checks that an index of both files is sound, and finds no document but those with a text.
+fn asked(here: &Folder, index: &str) {
+    let found = here.run(&format!("index query {index} a.jsonl b.jsonl")).ends(0);
+    let matching = answered(&found, |of| of["matches"].as_array().is_some_and(|found| !found.is_empty()));
+    assert_eq!(matching, ["ax", "ay", "bx", "by"], "{index}");
+    here.run(&format!("index check {index}")).ends(0);
+}
