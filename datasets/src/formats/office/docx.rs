@@ -1,4 +1,4 @@
-//! The text of a Word document: `word/document.xml` in a ZIP archive (ECMA-376, parts 1 and 2).
+//! The text of a Word document: the main part of a ZIP archive (ECMA-376, parts 1 and 2).
 
 use std::borrow::Cow;
 use std::io::{self, Cursor, Read};
@@ -9,8 +9,10 @@ use quick_xml::name::{Namespace, ResolveResult};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-/// Name of the part that holds the body.
-const BODY: &str = "word/document.xml";
+use super::package::{RELATIONSHIPS, main_part};
+
+/// Name of the main part of nearly all documents. It is taken where relationships name no part that is there.
+const USUAL_MAIN_PART: &str = "word/document.xml";
 /// Largest depth of nested elements. Word's own documents stay below 100.
 const MAX_DEPTH: usize = 1000;
 
@@ -34,45 +36,74 @@ const COMPATIBILITY: &[u8] = b"http://schemas.openxmlformats.org/markup-compatib
 /// twice the body, three times for UTF-16. Errors say why there is no text.
 pub(super) fn text(bytes: &[u8], max_bytes: usize) -> Result<String, String> {
     let body = body(bytes, max_bytes)?;
-    read(&utf8(&body)?)
+    read(&utf8(&body.xml, &body.name)?, &body.name)
 }
 
-fn body(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, String> {
+/// The main part of a document.
+struct MainPart {
+    name: String,
+    xml: Vec<u8>,
+}
+
+fn body(bytes: &[u8], max_bytes: usize) -> Result<MainPart, String> {
     let damaged = |error: ZipError| format!("the ZIP archive is damaged: {error}");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
     // Programs differ in which of two entries of one name they read.
     if archive.has_duplicate_names() {
         return Err("the ZIP archive has two entries of one name".to_owned());
     }
-    let Some(body_index) = archive.index_for_name_raw(BODY.as_bytes()) else {
-        return Err(format!("a ZIP archive without {BODY}, which is not read: unpack it"));
-    };
-    let (mut body, mut read_bytes) = (Vec::new(), 0);
+    let body_index = body_index(&mut archive, max_bytes)?;
+    let (mut body, mut read_bytes) = (MainPart { name: String::new(), xml: Vec::new() }, 0);
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(damaged)?;
         let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
         let mut entry = entry.take(max_bytes as u64 + 1 - read_bytes);
         // The archive compares the checksum when an entry is read to its end.
         let read = match index == body_index {
-            true => entry.read_to_end(&mut body).map(|bytes| bytes as u64),
+            true => entry.read_to_end(&mut body.xml).map(|bytes| bytes as u64),
             false => io::copy(&mut entry, &mut io::sink()),
         };
         read_bytes += read.map_err(|error| format!("{name:.60} in the ZIP archive is damaged: {error}"))?;
         if read_bytes > max_bytes as u64 {
             return Err(format!("the document is longer than {max_bytes} bytes decompressed"));
         }
+        if index == body_index {
+            body.name = name;
+        }
     }
     Ok(body)
 }
 
+/// Returns the index of the entry that is the main part: the one that the relationships of the package name, or else the
+/// usual one.
+fn body_index(archive: &mut ZipArchive<Cursor<&[u8]>>, max_bytes: usize) -> Result<usize, String> {
+    let mut relationships = Vec::new();
+    if let Some(index) = archive.index_for_name_raw(RELATIONSHIPS.as_bytes())
+        && let Ok(entry) = archive.by_index(index)
+    {
+        // Damage is reported when all entries are read.
+        let _ = entry.take(max_bytes as u64).read_to_end(&mut relationships);
+    }
+    let named = utf8(&relationships, RELATIONSHIPS).ok().and_then(|xml| main_part(&xml));
+    // Names of parts are equal whatever the case of their ASCII letters.
+    let index = |name: &str| archive.file_names_raw().position(|of| of.eq_ignore_ascii_case(name.as_bytes()));
+    match named.as_deref().and_then(index).or_else(|| index(USUAL_MAIN_PART)) {
+        Some(index) => Ok(index),
+        None => Err(match named {
+            Some(named) => format!("a ZIP archive whose main part {named:.60} is missing"),
+            None => format!("a ZIP archive without {USUAL_MAIN_PART}, which is not read: unpack it"),
+        }),
+    }
+}
+
 /// Decodes the XML of a document, which is in UTF-8 or in UTF-16 with a byte order mark (ECMA-376 part 2).
-fn utf8(xml: &[u8]) -> Result<Cow<'_, str>, String> {
+fn utf8<'a>(xml: &'a [u8], part: &str) -> Result<Cow<'a, str>, String> {
     let (text, wrong) = match xml {
         [0xff, 0xfe, rest @ ..] => encoding_rs::UTF_16LE.decode_without_bom_handling(rest),
         [0xfe, 0xff, rest @ ..] => encoding_rs::UTF_16BE.decode_without_bom_handling(rest),
         _ => encoding_rs::UTF_8.decode_with_bom_removal(xml),
     };
-    if wrong { Err(format!("{BODY} is neither UTF-8 nor UTF-16")) } else { Ok(text) }
+    if wrong { Err(format!("{part} is neither UTF-8 nor UTF-16")) } else { Ok(text) }
 }
 
 /// Role of an element.
@@ -91,17 +122,22 @@ enum DocxElement {
     Other,
 }
 
-fn read(xml: &str) -> Result<String, String> {
+/// Returns the text of the XML of a main part. `part`: its name.
+fn read(xml: &str, part: &str) -> Result<String, String> {
     let mut reader = NsReader::from_str(xml);
     let mut stack: Vec<DocxElement> = Vec::new();
     let mut text = String::new();
     loop {
         let (namespace, event) =
-            reader.read_resolved_event().map_err(|error| format!("{BODY} is not well formed: {error}"))?;
+            reader.read_resolved_event().map_err(|error| format!("{part} is not well formed: {error}"))?;
+        let is_word = matches!(namespace, ResolveResult::Bound(Namespace(name)) if WORD.contains(&name));
+        if stack.is_empty() && !is_word && matches!(event, Event::Start(_) | Event::Empty(_)) {
+            return Err(format!("no text: {part:.60} is no Word document"));
+        }
         match event {
             Event::Start(start) => {
                 if stack.len() == MAX_DEPTH {
-                    return Err(format!("{BODY} has elements nested more than {MAX_DEPTH} deep"));
+                    return Err(format!("{part} has elements nested more than {MAX_DEPTH} deep"));
                 }
                 let element = opened(&namespace, start.local_name().as_ref(), &mut stack, &mut text);
                 stack.push(element);
@@ -118,16 +154,16 @@ fn read(xml: &str) -> Result<String, String> {
                 text.push_str(&part.xml10_content().map_err(|error| error.to_string())?);
             }
             Event::GeneralRef(reference) => {
-                let character = character(&reference)?;
+                let character = character(&reference, part)?;
                 if stack.last() == Some(&DocxElement::Text) {
                     text.push(character);
                 }
             }
             Event::DocType(_) => {
-                return Err(format!("{BODY} has a document type definition, which is refused"));
+                return Err(format!("{part} has a document type definition, which is refused"));
             }
             Event::Eof if stack.is_empty() => return Ok(text),
-            Event::Eof => return Err(format!("{BODY} ends within an element")),
+            Event::Eof => return Err(format!("{part} ends within an element")),
             _ => {}
         }
     }
@@ -200,10 +236,10 @@ fn close_line(text: &mut String) {
 }
 
 /// Returns the character of a reference: a number, or one of the five names that XML itself defines.
-fn character(reference: &BytesRef<'_>) -> Result<char, String> {
+fn character(reference: &BytesRef<'_>, part: &str) -> Result<char, String> {
     let name = reference.decode().map_err(|error| error.to_string())?;
     let number =
-        reference.resolve_char_ref().map_err(|_| format!("{BODY} refers to no character by &{name};"))?;
+        reference.resolve_char_ref().map_err(|_| format!("{part} refers to no character by &{name};"))?;
     match (number, &*name) {
         (Some(character), _) => Ok(character),
         (None, "lt") => Ok('<'),
@@ -211,6 +247,6 @@ fn character(reference: &BytesRef<'_>) -> Result<char, String> {
         (None, "amp") => Ok('&'),
         (None, "quot") => Ok('"'),
         (None, "apos") => Ok('\''),
-        (None, _) => Err(format!("{BODY} refers to the entity &{name};, which is not defined")),
+        (None, _) => Err(format!("{part} refers to the entity &{name};, which is not defined")),
     }
 }

@@ -1,6 +1,6 @@
 //! The text of a document, by the kind that its first bytes show.
 
-use super::{docx, pdf};
+use super::{docx, misread, pdf};
 
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 pub(super) const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
@@ -27,5 +27,11 @@ pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, Str
     });
     let text = text.flatten()?;
     // A document without text would be a near-duplicate of all others.
-    if text.trim().is_empty() { Err("no text: scanned or empty".to_owned()) } else { Ok(text) }
+    if text.trim().is_empty() {
+        return Err("no text: scanned or empty".to_owned());
+    }
+    match misread::refusal(&text) {
+        Some(reason) => Err(reason),
+        None => Ok(text),
+    }
 }

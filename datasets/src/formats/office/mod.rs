@@ -2,6 +2,9 @@
 
 mod docx;
 mod extract;
+mod misread;
+mod named_fonts;
+mod package;
 mod pdf;
 
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! The text of a PDF, page by page, in the order in which it is drawn.
 
+use std::sync::Arc;
+
 use hayro_interpret::font::{Glyph, GlyphRun};
-use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_cmap::{BfString, CMapName, WritingMode};
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{Affine, BezPath, Point, Rect, Vec2};
 use hayro_interpret::{
@@ -9,22 +11,33 @@ use hayro_interpret::{
     InterpreterSettings, SoftMask, interpret_page,
 };
 
+use super::named_fonts::with_readable_fonts;
+
 /// Units of a font in one em, in which the interpreter gives widths and positions.
 const UNITS: f64 = 1000.0;
 /// Least distances between the end of a character and the next one, in ems. Beyond `GAP` along the line a
 /// space is added; beyond `LINE` across it a newline.
 const GAP: f64 = 0.2;
 const LINE: f64 = 0.5;
+/// Map by which the codes of a font are its characters. It is what a file means that names Identity-H or Identity-V where a
+/// ToUnicode map should be.
+const CODES_ARE_CHARACTERS: &[u8] =
+    b"begincmap 1 begincodespacerange <0000> <ffff> endcodespacerange 1 beginbfrange <0000> <ffff> <0000> endbfrange endcmap";
 
 /// Returns the text of all pages, with a newline after each line and page.
 ///
 /// A glyph becomes the character that its font gives: by its ToUnicode map, its names, or, for fonts that are
-/// not embedded, the maps of Adobe's collections (GB1, CNS1, Japan1, Korea1). Otherwise it becomes U+FFFD. A
+/// not embedded, the maps of Adobe's collections (GB1, CNS1, Japan1, Korea1) and the encoding of its name
+/// (`named_fonts.rs`). Otherwise it becomes U+FFFD. A
 /// document in which most characters are U+FFFD has no text. Images are not read. `max_bytes` bounds the
 /// text, and the drawing instructions of each page. Memory: the file, and what the page needs. Errors say why
 /// there is no text.
 pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
-    let pdf = Pdf::new(bytes).map_err(|error| refused(error).to_owned())?;
+    let open = |bytes| Pdf::new(bytes).map_err(|error| refused(error).to_owned());
+    let mut pdf = open(bytes)?;
+    if let Some(bytes) = with_readable_fonts(&pdf) {
+        pdf = open(bytes)?;
+    }
     let cache = InterpreterCache::new();
     let mut pen = Pen::new(max_bytes);
     for page in pdf.pages().iter() {
@@ -33,8 +46,7 @@ pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
         }
         // Nothing is drawn, so the size of the paper does not matter.
         let paper = Rect::new(0.0, 0.0, 1.0, 1.0);
-        let settings = InterpreterSettings::default();
-        let mut context = Context::new(Affine::IDENTITY, paper, &cache, pdf.xref(), settings);
+        let mut context = Context::new(Affine::IDENTITY, paper, &cache, pdf.xref(), settings());
         interpret_page(page, &mut context, &mut pen);
         pen.end_line();
     }
@@ -45,6 +57,17 @@ pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
         return Err("no text: its fonts do not say which characters most of its glyphs are".to_owned());
     }
     Ok(pen.text)
+}
+
+/// Returns settings with which names of maps are known.
+fn settings() -> InterpreterSettings {
+    let mut settings = InterpreterSettings::default();
+    let known = settings.cmap_resolver.clone();
+    settings.cmap_resolver = Arc::new(move |name| match name {
+        CMapName::IdentityH | CMapName::IdentityV => Some(CODES_ARE_CHARACTERS),
+        name => known(name),
+    });
+    settings
 }
 
 fn refused(error: LoadPdfError) -> &'static str {
@@ -101,12 +124,12 @@ impl Pen {
             WritingMode::Horizontal => (right, up),
             WritingMode::Vertical => (-up, right),
         };
-        let advance = match (mode, glyph) {
-            (WritingMode::Horizontal, Glyph::Outline(glyph)) => {
-                glyph.advance_width().map_or(1.0, |width| f64::from(width) / UNITS)
-            }
-            _ => 1.0,
+        let width = match (mode, glyph) {
+            (WritingMode::Horizontal, Glyph::Outline(glyph)) => glyph.advance_width(),
+            (WritingMode::Horizontal, Glyph::Type3(glyph)) => glyph.advance_width(),
+            (WritingMode::Vertical, _) => None,
         };
+        let advance = width.map_or(1.0, |width| f64::from(width) / UNITS);
         let unicode = glyph.as_unicode();
         let mut buffer = [0; 4];
         let characters = match &unicode {
