@@ -12,6 +12,7 @@ use std::ops::Range;
 use operators::{DocBatch, Priority};
 
 use self::rows::{CsvRows, split_newline};
+use self::scan::{End, Scan};
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::cut_text::without;
 use crate::parts::removal_log::free_names;
@@ -51,7 +52,8 @@ impl Format for Csv {
         self.name
     }
 
-    /// Recognises by extension; posts of Weibo also by their header.
+    /// Recognises by extension; posts of Weibo also by their header, and by their first lines, none of which leaves a quote
+    /// open: a post is one line.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
         if !has_suffix(Compression::named(path).0, ".csv") {
             return false;
@@ -61,7 +63,10 @@ impl Format for Csv {
         }
         let head = Compression::of(path, head).decode_head(head);
         let head = charset::head(&head);
-        head.split(|&byte| byte == b'\n').next().is_some_and(|line| line.trim_ascii() == b"userid,text")
+        let mut lines = head.split_inclusive(|&byte| byte == b'\n');
+        let is_open =
+            |line: &[u8]| line.ends_with(b"\n") && Scan::default().line(line.trim_ascii_end()) == End::Open;
+        lines.next().is_some_and(|line| line.trim_ascii() == b"userid,text") && !lines.any(is_open)
     }
 
     fn has_fields(&self) -> bool {

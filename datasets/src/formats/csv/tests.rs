@@ -263,6 +263,15 @@ fn files_are_recognised_by_their_names_and_posts_of_weibo_by_their_header() {
     let header = b"userid,text\r\n0,a\r\n";
     assert!(WEIBO_CSV.recognises("/2.14.csv", header) && !WEIBO_CSV.recognises("/2.14.txt", header));
     assert!(!WEIBO_CSV.recognises("/a.csv", b"id,text\n"));
+    for (rest, is_post) in [
+        ("0,\"a, b\"\r\n0,\"cut", true),
+        ("0,a\"b\r\n0,\"a\" b\r\n", true),
+        ("1,\"first\nsecond\"\n", false),
+        ("1,a\r\n2,\"first, \"\"\r\n\r\nsecond\"\r\n", false),
+    ] {
+        let file = format!("userid,text\r\n{rest}");
+        assert_eq!(WEIBO_CSV.recognises("/a.csv", file.as_bytes()), is_post, "{rest}");
+    }
     assert!(
         CSV.recognises("/a.CSV", b"") && CSV.recognises("/a.csv.bz2", b"") && !CSV.recognises("/csv", b"")
     );
