@@ -341,7 +341,11 @@ impl Lines {
 
     /// Reads more bytes behind those in the buffer. Returns `false` at the end of the file.
     fn read_more(&mut self) -> Result<bool, Error> {
-        if let Some(error) = self.failed.take() {
+        if let Some(mut error) = self.failed.take() {
+            // It was met when the beginning was read to recognise the encoding, and its place is behind the last whole line.
+            if let Error::Data { offset, .. } = &mut error {
+                *offset = self.offset;
+            }
             return Err(error);
         }
         if self.start > 0 {

@@ -34,6 +34,20 @@ fn shared_broken_files_give_their_known_counts() {
 }
 
 #[test]
+fn damage_of_a_small_compressed_file_has_its_place() {
+    let lines: Vec<String> = (0..300).map(|id| format!("{{\"id\":{id},\"text\":\"第{id}条\"}}\n")).collect();
+    let whole = gzip(lines.concat().as_bytes());
+    let mut wrong_checksum = whole.clone();
+    wrong_checksum[whole.len() - 8] ^= 1;
+    for bytes in [&wrong_checksum, &whole[..whole.len() / 2], &whole[..whole.len() - 9]] {
+        let (records, failed) = read_bytes("/a.jsonl.gz", bytes);
+        let Some(Error::Data { offset, .. }) = failed else { panic!("{failed:?}") };
+        assert!(records.len() > 100, "{}", records.len());
+        assert_eq!(offset, lines[..records.len()].concat().len() as u64);
+    }
+}
+
+#[test]
 fn damage_costs_the_line_that_it_hits() {
     let lines: Vec<String> = (0..60).map(|id| format!("{{\"id\":{id},\"text\":\"第{id}条\"}}\n")).collect();
     let file = lines.concat();
