@@ -25,7 +25,7 @@ pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use synthetic::{Synthetic, SyntheticDoc};
 pub use text::contents::contents_bytes;
-pub use text::encoding::Encoding;
+pub use text::encoding::{Encoding, RecognisedEncoding};
 pub use text::line_numbers::LineNumbers;
 pub use text::shared_file::SharedFile;
 
@@ -253,6 +253,11 @@ pub trait Reader: Send {
     /// Returns the missing field of the first record that was rejected because it lacks a requested field,
     /// in formats whose records have fields of their own. That record is already counted as a reject.
     fn without_field(&mut self) -> Option<MissingField> {
+        None
+    }
+
+    /// Returns the encoding of the file that was read, if the user should know that it was recognised.
+    fn recognised(&self) -> Option<RecognisedEncoding> {
         None
     }
 }

@@ -38,7 +38,8 @@ pub(crate) struct InputOptions {
     /// column can also be given by its whole name, without any such care.
     #[arg(long, value_name = "FIELD")]
     pub text_field: Option<String>,
-    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le, utf-16be, shift_jis, euc-jp,
+    /// euc-kr, windows-1251, windows-1252 or koi8-r
     ///
     /// By default the encoding is recognised, file by file. Values that are bytes (BytesWritable, binary
     /// columns) are read as UTF-8.

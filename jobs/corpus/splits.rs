@@ -168,7 +168,11 @@ impl<'a> SplitReader<'a> {
 
     /// Fills a batch, and returns whether the piece ends.
     fn fill(&mut self, mut reader: Box<dyn Reader>, batch: &mut DocBatch) -> Result<bool> {
-        let (more, field) = match reader.fill(batch) {
+        let filled = reader.fill(batch);
+        if let Some(of) = reader.recognised() {
+            self.at.recognised(&of);
+        }
+        let (more, field) = match filled {
             Ok(true) => (true, None),
             Ok(false) => (false, reader.without_field()),
             Err(error) => (false, end(error, Some(batch))?.or_else(|| reader.without_field())),

@@ -1,6 +1,6 @@
 //! The counts of all workers of a process, and the stages that have begun.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ pub(crate) struct Progress {
     pub(super) outcomes: Mutex<[u64; 3]>,
     /// Number of times that a worker was named as slow.
     pub(super) slow: AtomicU64,
+    /// Names of the encodings in which a file was read and of which the user was told.
+    pub(super) recognised: Mutex<BTreeSet<&'static str>>,
     pub(super) outlets: OnceLock<Outlets>,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use datasets::RecognisedEncoding;
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -69,6 +70,18 @@ impl StageTimer<'_> {
     /// Counts bytes of the input files that have gone through the stage.
     pub fn done(&self, file_bytes: u64) {
         self.count(|tally| tally.file_bytes += file_bytes);
+    }
+
+    /// Tells the user in which encoding a file was read, once for each encoding.
+    pub fn recognised(&self, of: &RecognisedEncoding) {
+        let name = of.encoding.name();
+        if self.progress.recognised.lock().insert(name) {
+            self.progress.warn(&format!(
+                "\"{}\" is read as {name}, which it is with a probability of {}, and so are files like it; --encoding names another \
+                 encoding",
+                of.path, of.percent
+            ));
+        }
     }
 
     /// Calls `work`, which does a split of the stage. `file`: name of the first file of the split.

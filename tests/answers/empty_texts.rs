@@ -19,13 +19,16 @@ const METHODS: [&str; 9] = [
 ];
 /// Texts of which no cleaning leaves anything.
 const EMPTY: [&str; 6] = ["", "", " ", "\u{3000}", " ", "\\t\\n"];
-const TEXT: &str = "新华社北京电国家统计局十九日发布数据前三季度国内生产总值同比增长百分之五";
+const TEXTS: [(&str, &str); 2] = [
+    ("a", "新华社北京电国家统计局十九日发布数据前三季度国内生产总值同比增长百分之五"),
+    ("b", "春眠不觉晓处处闻啼鸟夜来风雨声花落知多少床前明月光疑是地上霜举头望明月低头思故乡"),
+];
 
-/// Returns the lines of documents without text, and of two equal ones with a text.
+/// Returns the lines of documents without text, and of two equal ones with a text. `name`: begins their ids.
 fn corpus(name: &str) -> String {
     let empty = EMPTY.iter().enumerate().map(|(number, text)| (format!("{name}{number}"), text));
-    let text = format!("{TEXT}{name}");
-    json_lines(empty) + &json_line(format!("{name}x"), &text) + &json_line(format!("{name}y"), &text)
+    let text = TEXTS.iter().find(|of| of.0 == name).unwrap().1;
+    json_lines(empty) + &json_line(format!("{name}x"), text) + &json_line(format!("{name}y"), text)
 }
 
 fn ids(here: &Folder, folder: &str) -> Vec<String> {
@@ -73,18 +76,19 @@ fn night_after_night_keeps_them_and_an_index_of_the_state_finds_none() {
     here.write("a.jsonl", corpus("a"));
     here.write("b.jsonl", corpus("b"));
     here.write("gone.txt", "a0\na2\n");
-    for method in ["auto", "simhash:features=char:2", "exact"] {
-        let night = |options: &str| {
-            here.run(&format!("nightly --state {method} --output out --overwrite {options}")).ends(0);
-            ids(&here, "out/removed")
+    for (number, method) in ["auto", "simhash:features=char:2", "exact"].into_iter().enumerate() {
+        let (state, index) = (format!("state{number}"), format!("index{number}"));
+        let night = |name: &str, options: &str| {
+            here.run(&format!("nightly --state {state} --output {state}-{name} {options}")).ends(0);
+            ids(&here, &format!("{state}-{name}/removed"))
         };
-        assert_eq!(night(&format!("--method {method} a.jsonl")), ["ay"], "{method}");
-        assert_eq!(night("--retract gone.txt b.jsonl"), ["by"], "{method}");
-        here.run(&format!("nightly compact --state {method}")).ends(0);
-        here.run(&format!("nightly check --state {method}")).ends(0);
-        here.run(&format!("index build {method}.ix {method}")).ends(0);
-        here.run(&format!("index compact {method}.ix")).ends(0);
-        asked(&here, &format!("{method}.ix"));
+        assert_eq!(night("first", &format!("--method {method} a.jsonl")), ["ay"], "{method}");
+        assert_eq!(night("second", "--retract gone.txt b.jsonl"), ["by"], "{method}");
+        here.run(&format!("nightly compact --state {state}")).ends(0);
+        here.run(&format!("nightly check --state {state}")).ends(0);
+        here.run(&format!("index build {index} {state}")).ends(0);
+        here.run(&format!("index compact {index}")).ends(0);
+        asked(&here, &index);
     }
 }
 
@@ -93,14 +97,15 @@ fn an_index_finds_no_document_without_text() {
     let here = Folder::new();
     here.write("a.jsonl", corpus("a"));
     here.write("b.jsonl", corpus("b"));
-    for method in ["auto", "simhash:features=char:2", "minhash", "exact"] {
-        here.run(&format!("index build {method} --method {method} a.jsonl")).ends(0);
-        let inserted = here.run(&format!("index query --insert {method} b.jsonl")).ends(0);
+    for (number, method) in ["auto", "simhash:features=char:2", "minhash", "exact"].into_iter().enumerate() {
+        let index = format!("index{number}");
+        here.run(&format!("index build {index} --method {method} a.jsonl")).ends(0);
+        let inserted = here.run(&format!("index query --insert {index} b.jsonl")).ends(0);
         let new = answered(&inserted, |of| of["new"] == true);
         assert_eq!(new, ["b0", "b1", "b2", "b3", "b4", "b5", "bx"], "{method}");
-        asked(&here, method);
-        here.run(&format!("index compact {method}")).ends(0);
-        asked(&here, method);
+        asked(&here, &index);
+        here.run(&format!("index compact {index}")).ends(0);
+        asked(&here, &index);
     }
 }
 

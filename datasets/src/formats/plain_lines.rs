@@ -9,7 +9,7 @@ use crate::parts::cut_text::without;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -84,6 +84,10 @@ impl Reader for LineReader {
             }
         }
         Ok(true)
+    }
+
+    fn recognised(&self) -> Option<RecognisedEncoding> {
+        self.lines.recognised()
     }
 }
 

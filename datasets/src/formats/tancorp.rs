@@ -6,7 +6,7 @@ use super::tree::{TreeWriter, read_file};
 use crate::text::charset::Charset;
 use crate::text::compression::has_suffix;
 use crate::text::detect::is_binary;
-use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
@@ -42,7 +42,7 @@ impl Format for TanCorp {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        Ok(Box::new(FileReader { piece: piece.clone(), reading: reading.clone() }))
+        Ok(Box::new(FileReader { piece: piece.clone(), reading: reading.clone(), recognised: None }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -54,6 +54,8 @@ impl Format for TanCorp {
 struct FileReader {
     piece: Piece,
     reading: Reading,
+    /// Encoding of the file, if it was recognised and the user should know.
+    recognised: Option<RecognisedEncoding>,
 }
 
 impl Reader for FileReader {
@@ -70,6 +72,7 @@ impl Reader for FileReader {
             return Ok(false);
         }
         let charset = Charset::of(&bytes, true, self.reading.encoding);
+        self.recognised = charset.recognised(path);
         let text = &bytes[charset.mark_bytes()..];
         if charset.unit() == 1 && is_binary(text) {
             batch.reject(path, 0, "binary: more than 1 byte in 20 is a control character", &bytes);
@@ -83,6 +86,10 @@ impl Reader for FileReader {
             }
         }
         Ok(false)
+    }
+
+    fn recognised(&self) -> Option<RecognisedEncoding> {
+        self.recognised.clone()
     }
 }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 
 use super::decode::decode_slowly;
-use super::detect::{recognise, surely_utf8};
-use super::encoding::{Encoding, GB18030};
+use super::detect::{Recognition, recognise, surely_utf8, utf16_without_mark};
+use super::encoding::{Encoding, GB18030, RecognisedEncoding};
 use super::gb18030;
 use crate::BadText;
 
@@ -26,6 +26,8 @@ pub(crate) struct Charset {
     encoding: Option<Encoding>,
     /// Whether the encoding was recognised, and not named or announced.
     recognised: bool,
+    /// How surely the encoding of the file was recognised, if it was.
+    recognition: Option<Recognition>,
     /// Length of the byte order mark, in bytes.
     mark_bytes: usize,
 }
@@ -38,8 +40,12 @@ impl Charset {
     ///
     /// A byte order mark takes precedence over the encoding that was `chosen`.
     pub fn of(head: &[u8], whole: bool, chosen: Option<Encoding>) -> Self {
-        let marked =
-            |encoding, mark_bytes| Charset { encoding: Some(encoding), recognised: false, mark_bytes };
+        let marked = |encoding, mark_bytes| Charset {
+            encoding: Some(encoding),
+            recognised: false,
+            recognition: None,
+            mark_bytes,
+        };
         match head {
             [0xef, 0xbb, 0xbf, ..] => marked(Encoding(UTF_8), 3),
             [0xff, 0xfe, ..] => marked(Encoding(UTF_16LE), 2),
@@ -47,8 +53,11 @@ impl Charset {
             _ => {
                 let ascii = (whole && head.len() <= Self::HEAD_BYTES).then_some(Encoding(UTF_8));
                 let head = &head[..head.len().min(Self::HEAD_BYTES)];
-                let encoding = chosen.or_else(|| recognise(head)).or(ascii);
-                Charset { encoding, recognised: chosen.is_none(), mark_bytes: 0 }
+                let utf16 = if chosen.is_none() { utf16_without_mark(head) } else { None };
+                let known = chosen.or(utf16);
+                let recognition = if known.is_none() { recognise(head) } else { None };
+                let encoding = known.or(recognition.map(|of| of.encoding)).or(ascii);
+                Charset { encoding, recognised: chosen.is_none(), recognition, mark_bytes: 0 }
             }
         }
     }
@@ -56,7 +65,8 @@ impl Charset {
     /// Returns the charset of values in a format that does not state their encoding: UTF-8, unless another
     /// was `chosen`.
     pub fn of_values(chosen: Option<Encoding>) -> Self {
-        Charset { encoding: chosen.or(Some(Encoding(UTF_8))), recognised: false, mark_bytes: 0 }
+        let encoding = chosen.or(Some(Encoding(UTF_8)));
+        Charset { encoding, recognised: false, recognition: None, mark_bytes: 0 }
     }
 
     /// Returns the encoding, by which the parts of an output differ.
@@ -169,7 +179,14 @@ impl Charset {
     }
 
     fn of_record(&self, record: &[u8]) -> Encoding {
-        self.encoding.or_else(|| recognise(record)).unwrap_or(Encoding(UTF_8))
+        self.encoding.or_else(|| recognise(record).map(|of| of.encoding)).unwrap_or(Encoding(UTF_8))
+    }
+
+    /// Returns the encoding of the file at `path`, if it was recognised and the user should know.
+    pub fn recognised(&self, path: &str) -> Option<RecognisedEncoding> {
+        let recognition = self.recognition.filter(|of| of.is_foreign() && of.is_sure())?;
+        let (path, encoding) = (path.to_owned(), recognition.encoding);
+        Some(RecognisedEncoding { path, encoding, percent: recognition.percent() })
     }
 
     /// Decodes `bytes`. Returns the text, and whether illegal bytes were replaced, which happens only if
@@ -184,7 +201,14 @@ impl Charset {
         bad: BadText,
         buffer: &'b mut Vec<u8>,
     ) -> Result<(&'b str, bool), Illegal> {
-        let encoding = self.of_record(bytes);
+        let recognition = match self.encoding {
+            Some(_) => self.recognition,
+            None => recognise(bytes),
+        };
+        if let Some(reason) = recognition.and_then(Recognition::doubt) {
+            return Err(Illegal { offset: 0, reason });
+        }
+        let encoding = self.encoding.or(recognition.map(|of| of.encoding)).unwrap_or(Encoding(UTF_8));
         if encoding.0 == UTF_8 {
             if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
                 return Ok((text, false));

@@ -1,16 +1,45 @@
-//! Encodings of Chinese text, by the names that a user may give.
+//! Encodings of text, by the names that a user may give.
 
 use std::fmt;
 use std::str::FromStr;
 
-use encoding_rs::{BIG5, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{
+    BIG5, EUC_JP, EUC_KR, KOI8_R, SHIFT_JIS, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1251, WINDOWS_1252,
+};
 
 /// An encoding that a user may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding(pub(crate) &'static encoding_rs::Encoding);
 
+/// Encoding of a file that was recognised, and that is none of those that Chinese text is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecognisedEncoding {
+    /// Path of the file.
+    pub path: String,
+    /// The encoding.
+    pub encoding: Encoding,
+    /// How surely it is this one, such as `99.9 %`.
+    pub percent: String,
+}
+
 /// GB18030, which includes GBK and GB2312.
 pub(crate) const GB18030: Encoding = Encoding(encoding_rs::GB18030);
+
+/// The encodings that a user may name.
+const NAMED: [(&str, Encoding); 12] = [
+    ("utf-8", Encoding(UTF_8)),
+    ("gb18030", GB18030),
+    ("gbk", GB18030),
+    ("big5", Encoding(BIG5)),
+    ("utf-16le", Encoding(UTF_16LE)),
+    ("utf-16be", Encoding(UTF_16BE)),
+    ("shift_jis", Encoding(SHIFT_JIS)),
+    ("euc-jp", Encoding(EUC_JP)),
+    ("euc-kr", Encoding(EUC_KR)),
+    ("windows-1251", Encoding(WINDOWS_1251)),
+    ("windows-1252", Encoding(WINDOWS_1252)),
+    ("koi8-r", Encoding(KOI8_R)),
+];
 
 impl Encoding {
     /// Returns the name for messages, such as `GB18030`.
@@ -23,14 +52,9 @@ impl FromStr for Encoding {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Ok(match name.to_ascii_lowercase().as_str() {
-            "utf-8" => Encoding(UTF_8),
-            "gb18030" | "gbk" => GB18030,
-            "big5" => Encoding(BIG5),
-            "utf-16le" => Encoding(UTF_16LE),
-            "utf-16be" => Encoding(UTF_16BE),
-            _ => return Err("expected one of utf-8, gb18030, gbk, big5, utf-16le, utf-16be".to_owned()),
-        })
+        let named = NAMED.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let names = || NAMED.map(|(known, _)| known).join(", ");
+        named.map(|(_, encoding)| encoding).ok_or_else(|| format!("expected one of {}", names()))
     }
 }
 

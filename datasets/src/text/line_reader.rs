@@ -8,6 +8,7 @@ use operators::Reject;
 
 use super::charset::Charset;
 use super::compression::{Compression, window_too_long};
+use super::encoding::RecognisedEncoding;
 use crate::{Error, Piece, Reading};
 
 /// The lines of a piece, in order. A line belongs to the piece in which its first byte lies.
@@ -181,6 +182,11 @@ impl Lines {
     /// Returns the reason for rejecting a line that is too long.
     pub fn too_long(&self) -> String {
         format!("longer than the {} bytes that a record may have", self.max_bytes)
+    }
+
+    /// Returns the encoding of the file, if it was recognised and the user should know.
+    pub fn recognised(&self) -> Option<RecognisedEncoding> {
+        self.charset.recognised(&self.path)
     }
 
     /// Returns the next line, or `None` when no more start in the piece. Errors: those of [`Lines::advance`].

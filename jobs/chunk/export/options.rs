@@ -33,7 +33,8 @@ pub(super) struct ExportOptions {
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
     #[serde(with = "text")]
     pub part_size: u64,
-    /// Encoding of files of text: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    /// Encoding of files of text: utf-8, gb18030, gbk, big5, utf-16le, utf-16be, shift_jis, euc-jp,
+    /// euc-kr, windows-1251, windows-1252 or koi8-r
     ///
     /// By default the encoding is recognised, file by file.
     #[arg(long, value_name = "NAME")]

@@ -79,7 +79,8 @@ struct PackOptions {
     #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size)]
     #[serde(with = "text")]
     part_size: u64,
-    /// Encoding of the files: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    /// Encoding of the files: utf-8, gb18030, gbk, big5, utf-16le, utf-16be, shift_jis, euc-jp,
+    /// euc-kr, windows-1251, windows-1252 or koi8-r
     ///
     /// By default the encoding is recognised, file by file.
     #[arg(long, value_name = "NAME")]

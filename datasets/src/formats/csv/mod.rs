@@ -20,7 +20,10 @@ use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, Removal, Writer, no_number};
+use crate::{
+    BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Removal, Writer,
+    no_number,
+};
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -158,6 +161,10 @@ impl Reader for CsvReader {
             }
         }
         Ok(true)
+    }
+
+    fn recognised(&self) -> Option<RecognisedEncoding> {
+        self.rows.lines.recognised()
     }
 }
 

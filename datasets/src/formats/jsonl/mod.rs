@@ -16,7 +16,10 @@ use crate::text::json::JsonDocument;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
-use crate::{BadText, Cuts, Error, Format, MissingField, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::{
+    BadText, Cuts, Error, Format, MissingField, Parts, Piece, Reader, Reading, RecognisedEncoding, Removal,
+    Writer,
+};
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -119,8 +122,10 @@ impl Reader for JsonlReader {
                 match self.lines.charset.decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
                     Ok(decoded) => decoded,
                     Err(illegal) => {
-                        let reason =
-                            format!("{}; the first at byte {} of the line", illegal.reason, illegal.offset);
+                        let reason = match illegal.offset {
+                            0 => illegal.reason,
+                            at => format!("{}; the first at byte {at} of the line", illegal.reason),
+                        };
                         batch.reject(path, line.offset, reason, line.bytes);
                         continue;
                     }
@@ -146,6 +151,10 @@ impl Reader for JsonlReader {
 
     fn without_field(&mut self) -> Option<MissingField> {
         self.without_field.take()
+    }
+
+    fn recognised(&self) -> Option<RecognisedEncoding> {
+        self.lines.recognised()
     }
 }
 

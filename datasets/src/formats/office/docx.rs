@@ -87,13 +87,9 @@ fn body_index(archive: &mut ZipArchive<Cursor<&[u8]>>, max_bytes: usize) -> Resu
     let named = utf8(&relationships, RELATIONSHIPS).ok().and_then(|xml| main_part(&xml));
     // Names of parts are equal whatever the case of their ASCII letters.
     let index = |name: &str| archive.file_names_raw().position(|of| of.eq_ignore_ascii_case(name.as_bytes()));
-    match named.as_deref().and_then(index).or_else(|| index(USUAL_MAIN_PART)) {
-        Some(index) => Ok(index),
-        None => Err(match named {
-            Some(named) => format!("a ZIP archive whose main part {named:.60} is missing"),
-            None => format!("a ZIP archive without {USUAL_MAIN_PART}, which is not read: unpack it"),
-        }),
-    }
+    let known = named.as_deref().and_then(index).or_else(|| index(USUAL_MAIN_PART));
+    let name = named.as_deref().unwrap_or(USUAL_MAIN_PART);
+    known.ok_or_else(|| format!("a ZIP archive without {name:.60}, which is not read: unpack it"))
 }
 
 /// Decodes the XML of a document, which is in UTF-8 or in UTF-16 with a byte order mark (ECMA-376 part 2).

@@ -11,7 +11,7 @@ use crate::text::charset;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::LineNumbers;
 use crate::text::line_reader::{Extended, Lines};
-use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer};
 
 /// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
@@ -308,6 +308,10 @@ impl Reader for SogouReader {
             }
         }
         Ok(true)
+    }
+
+    fn recognised(&self) -> Option<RecognisedEncoding> {
+        self.elements.lines.recognised()
     }
 }
 

@@ -108,7 +108,7 @@ fn relationships_say_which_part_is_the_main_one() {
         zip(&[("_rels/.rels", xml.as_bytes()), ("xl/workbook.xml", book)])
     };
     refused(only("xl/workbook.xml"), "xl/workbook.xml is no Word document");
-    refused(only("word/document3.xml"), "main part word/document3.xml is missing");
+    refused(only("word/document3.xml"), "a ZIP archive without word/document3.xml");
 }
 
 #[test]
