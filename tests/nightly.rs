@@ -12,4 +12,5 @@ mod repair;
 mod sequence;
 mod servers;
 mod since;
+mod sleeps;
 mod takedown;

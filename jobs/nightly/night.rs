@@ -144,7 +144,7 @@ impl<'a> Night<'a> {
         let pinned = self.args.options.pinned(&self.lexicon);
         let claim = |_| -> Result<_> {
             let folder = StateFolder::claim(&self.stores, uri, self.group, wait)?;
-            let manifest = folder.newest();
+            let (manifest, run) = (folder.newest(), folder.run().to_owned());
             claimed = Some(folder);
             let manifest = manifest?;
             if let Some(manifest) = &manifest {
@@ -152,22 +152,22 @@ impl<'a> Night<'a> {
                 manifest.check_complete(uri, &self.name, &self.input)?;
             }
             // A state that does not exist takes the secret of the run that makes it.
-            Ok(manifest.unwrap_or_else(|| StateManifest::empty(pinned.clone(), [0; 2])))
+            Ok((manifest.unwrap_or_else(|| StateManifest::empty(pinned.clone(), [0; 2])), run))
         };
-        let manifest = self.group.all_reduce((), claim);
+        let (manifest, run) = match self.group.all_reduce((), claim) {
+            Ok((manifest, run)) => (Ok(manifest), run),
+            Err(error) => (Err(error), String::new()),
+        };
         let folder = Arc::new(match claimed {
             Some(folder) => folder,
-            None => StateFolder::open(&self.stores, uri)?,
+            None => StateFolder::of_run(&self.stores, uri, run)?,
         });
         let result = manifest.and_then(|manifest| match self.is_done(&folder, &manifest)? {
             true => Ok(0),
             false => self.run_with(&folder, manifest),
         });
-        match (result, folder.release()) {
-            (Ok(code), released) => released.map(|()| code),
-            // Only the first error is reported.
-            (Err(error), _) => Err(error),
-        }
+        let code = folder.or_release(result)?;
+        folder.release().map(|()| code)
     }
 
     /// Whether the state has this night already, with the same input and output.

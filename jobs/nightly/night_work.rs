@@ -146,7 +146,7 @@ fn write_statistics(
     statistics: &Statistics,
 ) -> Result<Option<StatisticsFile>> {
     let Some((bytes, _)) = corpus_counts::encode(method, lexicon, statistics)? else { return Ok(None) };
-    let file = format!("runs/{:08}/statistics.parquet", state.version);
+    let file = format!("runs/{:08}/statistics-{}.parquet", state.version, state.folder.run());
     state.folder.write_file(&file, &bytes)?;
     Ok(Some(StatisticsFile { file, blake3: blake3::hash(&bytes).to_hex().to_string() }))
 }

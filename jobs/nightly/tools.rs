@@ -23,7 +23,7 @@ use crate::state::{
 pub(super) enum Tool {
     /// Go back to the state after an earlier night, as if the later ones had not been
     ///
-    /// The outputs of the later nights stay where they are.
+    /// The outputs of the later nights stay where they are. What the state has kept of their documents is removed.
     Rollback {
         #[command(flatten)]
         state: StateOption,
@@ -133,18 +133,21 @@ impl Tool {
 /// Makes a manifest equal to that of the version after an earlier night. Returns which nights are undone, in words.
 fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Result<String> {
     let names = || manifest.nights.iter().map(|night| night.name.as_str()).collect::<Vec<_>>().join(", ");
-    let Some(night) = manifest.nights.iter().find(|night| night.name == to) else {
+    let Some(at) = manifest.nights.iter().position(|night| night.name == to) else {
         bail!(WrongUse(format!("the state has no night \"{to}\"; it has {}", names())));
     };
-    let kept = folder.versions()?;
-    if !kept.contains(&night.version) {
-        let names =
-            || manifest.nights.iter().filter(|night| kept.contains(&night.version)).map(|night| &*night.name);
+    let versions = folder.versions()?.into_iter().map(|version| folder.version(version));
+    let versions = versions.collect::<Result<Vec<_>>>()?;
+    // A compaction makes a version of the same nights.
+    let after = |at: usize| versions.iter().rev().find(|version| version.nights == manifest.nights[..=at]);
+    let Some(target) = after(at) else {
+        let kept = (0..manifest.nights.len()).filter(|&at| after(at).is_some());
+        let names: Vec<_> = kept.map(|at| &*manifest.nights[at].name).collect();
         bail!(WrongUse(format!(
             "the version after the night \"{to}\" is no longer kept; those after these nights are: {}",
-            names().collect::<Vec<_>>().join(", ")
+            names.join(", ")
         )));
-    }
+    };
     let later = manifest.nights.iter().skip_while(|other| other.name != to).skip(1);
     let undone = later.chain(&manifest.lost).map(|night| match night.withdrawn {
         0 => format!("\"{}\"", night.name),
@@ -152,7 +155,7 @@ fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Re
     });
     let undone: Vec<_> = undone.collect();
     let version = manifest.version;
-    *manifest = folder.version(night.version)?;
+    *manifest = target.clone();
     manifest.version = version;
     manifest.lost.clear();
     manifest.made_by = CommittedVersion::rollback(to);

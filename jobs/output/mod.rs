@@ -47,7 +47,7 @@ pub(crate) mod tables;
 pub(crate) use self::folder::tests::power_store;
 
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
-pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts};
+pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts, vanish};
 pub(crate) use self::key::Key;
 pub(crate) use self::manifests::{JobManifest, TaskManifest, Written};
 pub(crate) use self::requests::{hash, put, read};

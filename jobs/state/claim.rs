@@ -5,11 +5,16 @@
 //! ```text
 //! step                                          a run that finds this
 //! runs/00000007/... are written                 removes them
-//! versions/00000007.prepared names the output   asks the output: if its _SUCCESS has the stamp of the version, or its
-//!                                               commit is decided, it goes on with the next steps, else it removes the files
+//! versions/00000007-RUN.prepared names          asks the output: if its _SUCCESS has the stamp of the version, or its
+//!   the output                                  commit is decided, it goes on with the next steps, else it keeps the
+//!                                               output from being committed, and removes the files
 //! the output is committed
 //! versions/00000007.json is created             removes the .prepared file
 //! ```
+//!
+//! The run that is found may only be asleep. Its files and its .prepared file have names that no other run gives, and what
+//! all runs name alike is changed by [`Lock::create`] and [`Lock::replace`], which fail once another run has claimed the
+//! state. Files are removed only if they were listed before the lock was looked at: they are none of a later run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +25,7 @@ use anyhow::{Context, Result, bail};
 use cluster::{Group, Stores, one_line};
 use serde::Deserialize;
 
-use super::manifest::StateManifest;
+use super::manifest::{NightEntry, StateManifest};
 use super::state_folder::{PreparedNight, StateFolder, StateStamp};
 use crate::cli::exit::{Locked, WrongUse, exit_code};
 use crate::cli::terminal::say;
@@ -128,17 +133,27 @@ impl StateFolder {
             }
         };
         let group = Arc::clone(group);
+        lock.unique().clone_into(&mut state.run);
+        let unnamed = state.unnamed(&lock);
         lock.beat(move |taken: &anyhow::Error| {
             group.fail(&format!("{taken:#}"));
+            // Only the first error is reported.
+            drop(unnamed.remove());
             say(one_line(&format!("error: {taken:#}")));
             process::exit(1);
         })?;
+        let fenced = lock.fence();
         state.lock = Some(lock);
+        state.or_release(fenced)?;
         Ok(state)
     }
 
-    /// Gives the lock back if `result` is an error.
+    /// Gives the lock back if `result` is an error. If another run has taken over, that is the error.
     pub fn or_release<T>(&self, result: Result<T>) -> Result<T> {
+        let result = result.map_err(|error| match &self.lock {
+            Some(lock) => lock.reason(error),
+            None => error,
+        });
         if result.is_err() {
             // Only the first error is reported.
             drop(self.release());
@@ -170,12 +185,11 @@ impl StateFolder {
 
     /// Finishes or gives up the version that a killed run has prepared.
     fn recover(&self, stores: &Stores) -> Result<()> {
-        for version in self.numbers(".prepared")? {
-            let path = self.at(&format!("versions/{version:08}.prepared"));
+        for path in self.prepared()? {
             let text = read(self.store.as_ref(), &path)?.unwrap_or_default();
             // A file that is cut short was written before anything was decided.
             if let Ok(night) = serde_json::from_slice::<PreparedNight>(&text)
-                && !self.versions()?.contains(&version)
+                && !self.versions()?.contains(&night.manifest.version)
             {
                 OutputFolder::finish_abandoned(stores, &night.output)?;
                 if self.is_stamped(stores, &night)? {
@@ -191,6 +205,15 @@ impl StateFolder {
         Ok(())
     }
 
+    /// Returns the paths of the files that tell of versions which were about to be committed, in order.
+    fn prepared(&self) -> Result<Vec<String>> {
+        let children = self.store.children_if_any(&self.at("versions"))?.into_iter();
+        let mut paths: Vec<String> =
+            children.map(|child| child.path).filter(|path| path.ends_with(".prepared")).collect();
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
     /// Whether the output of a night was committed with this version.
     fn is_stamped(&self, stores: &Stores, night: &PreparedNight) -> Result<bool> {
         Ok(stamp_of(stores, &night.output)?.is_some_and(|state| state.stamp == night.stamp))
@@ -198,31 +221,38 @@ impl StateFolder {
 
     /// Removes versions that are damaged, and the files that no other version names.
     pub fn remove_versions(&self, versions: &[u64]) -> Result<()> {
+        self.check()?;
         versions.iter().try_for_each(|&version| self.remove_version(version))?;
         self.remove_old()
     }
 
-    /// Removes the versions that are too old for a rollback or hold what was erased, and then the files that no
-    /// version names.
+    /// Removes the versions that are too old for a rollback, hold what was erased, or have nights that were rolled back, to
+    /// which no rollback leads. Then removes the files that no version names.
     pub(super) fn remove_old(&self) -> Result<()> {
-        let versions = self.versions()?;
-        let oldest = self.newest()?.map_or(0, |newest| newest.oldest);
-        let too_old = versions.len().saturating_sub(KEPT_VERSIONS);
-        for (at, version) in versions.into_iter().enumerate() {
-            if at < too_old || version < oldest {
-                self.remove_version(version)?;
-            }
+        let versions = self.versions()?.into_iter().map(|version| self.version(version));
+        let versions = versions.collect::<Result<Vec<_>>>()?;
+        let Some(newest) = versions.last() else { return self.remove_unknown(&[]) };
+        let nights: Vec<&NightEntry> = newest.nights.iter().chain(&newest.lost).collect();
+        let (oldest, too_old) = (newest.oldest, versions.len().saturating_sub(KEPT_VERSIONS));
+        let is_wanted = |at: usize, version: &StateManifest| {
+            let is_of_nights = version.nights.len() <= nights.len()
+                && version.nights.iter().eq(nights[..version.nights.len()].iter().copied());
+            at >= too_old && version.version >= oldest && is_of_nights
+        };
+        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        for (at, version) in versions.iter().enumerate() {
+            if is_wanted(at, version) { kept.push(version) } else { gone.push(version.version) }
         }
-        self.remove_unknown()
+        self.check()?;
+        gone.into_iter().try_for_each(|version| self.remove_version(version))?;
+        self.remove_unknown(&kept)
     }
 
-    /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run
-    /// was writing under a hidden name.
-    fn remove_unknown(&self) -> Result<()> {
-        let manifests = self.versions()?.into_iter().map(|version| self.version(version));
-        let manifests = manifests.collect::<Result<Vec<_>>>()?;
-        let known: BTreeSet<String> =
-            manifests.iter().flat_map(StateManifest::files).map(|file| self.at(file)).collect();
+    /// Removes the files that none of these versions names: those of killed runs and of removed versions, and what a killed
+    /// run was writing under a hidden name.
+    fn remove_unknown(&self, versions: &[&StateManifest]) -> Result<()> {
+        let files = versions.iter().flat_map(|version| version.files());
+        let known: BTreeSet<String> = files.map(|file| self.at(file)).collect();
         let (runs, lock) = (self.at("runs/"), self.at("_temporary/"));
         let is_hidden = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
         let is_unknown = |path: &String| match path.starts_with(&runs) {
@@ -231,6 +261,7 @@ impl StateFolder {
         };
         let files = self.store.everything(&self.path)?;
         let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
+        self.check()?;
         Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `table.rs` says what the tables hold, `manifest.rs` which files make up a version of the state, and
 //! `state_folder.rs` opens and commits versions, and `claim.rs` locks the state and puts in order what a killed run
-//! has left. `reader.rs` looks documents up, `writer.rs` writes the
+//! has left. `unnamed_runs.rs` removes what a run has written that lost the state. `reader.rs` looks documents up, `writer.rs` writes the
 //! rows of a night, `tiers.rs` merges runs, and `check.rs` compares everything with its checksums. This room
 //! uses `cluster::runs`, `corpus` and `output`; the search of `dedup` and the job `nightly` use it.
 
@@ -15,6 +15,7 @@ mod reader;
 mod state_folder;
 mod table;
 mod tiers;
+mod unnamed_runs;
 mod writer;
 
 pub(crate) use self::check::{StateCheck, check_state, faults_of_tables};

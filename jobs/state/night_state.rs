@@ -20,6 +20,6 @@ pub(crate) struct NightState {
 impl NightState {
     /// Begins the files of a worker, which `name` tells from those of others.
     pub fn runs(&self, name: &str) -> RunsOfNight {
-        RunsOfNight::new(&self.folder, self.version, name.to_owned())
+        RunsOfNight::new(&self.folder, self.version, name)
     }
 }

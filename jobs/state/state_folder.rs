@@ -1,11 +1,13 @@
 //! The folder of a state: its versions, and the commit of one.
 //!
 //! A version is a manifest that names files. It comes into being when its manifest is created, which is one step
-//! in every store, and is never changed. The files of a version are written first, under names that only this
-//! version has.
+//! in every store, and is never changed. The files of a version are written first, under names that only the run which
+//! writes them has. So a run that was asleep while another one took the state over finds no file of the other under a
+//! name of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::manifest::{FORMAT, NightEntry, StateManifest, StatisticsFile};
+use super::unnamed_runs::UnnamedRuns;
 use crate::cli::exit::{WrongUse, while_running};
 use crate::cli::terminal::say;
 use crate::output::{Lock, hash, put, read, seal, unsealed};
@@ -25,6 +28,10 @@ pub(crate) struct StateFolder {
     pub uri: String,
     pub(super) path: String,
     pub(super) lock: Option<Lock>,
+    /// Part of the names of files that the run which has claimed the state writes, which no other run has.
+    pub(super) run: String,
+    /// Whether a version may name files that this run has written.
+    pub(super) may_be_named: Arc<AtomicBool>,
 }
 
 /// A version whose files are written, and the output that must be committed with it.
@@ -119,7 +126,18 @@ impl StateFolder {
         if path.is_empty() && matches!(store.showing(), Showing::Rename(_)) {
             bail!(WrongUse(format!("the state \"{uri}\" is the root of a file system: name a folder in it")));
         }
-        Ok(StateFolder { store, uri: uri.to_owned(), path, lock: None })
+        let (uri, run, may_be_named) = (uri.to_owned(), String::new(), Arc::default());
+        Ok(StateFolder { store, uri, path, lock: None, run, may_be_named })
+    }
+
+    /// Opens a state in another process of the run that has claimed it. `run`: [`StateFolder::run`] there.
+    pub fn of_run(stores: &Stores, uri: &str, run: String) -> Result<Self> {
+        Ok(StateFolder { run, ..StateFolder::open(stores, uri)? })
+    }
+
+    /// Returns the part of the names of files that the run which has claimed the state writes.
+    pub fn run(&self) -> &str {
+        &self.run
     }
 
     /// Opens a state for reading that must be there.
@@ -154,10 +172,27 @@ impl StateFolder {
         }
     }
 
-    /// Gives the lock back.
+    /// Gives the lock back. What this run has written goes if another run has taken over.
     pub fn release(&self) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
-        lock.release()
+        lock.release().inspect_err(|_| {
+            if lock.is_lost() {
+                // Only the first error is reported, and the next run that claims the state removes the files too.
+                drop(self.unnamed(lock).remove());
+            }
+        })
+    }
+
+    /// Returns the files that this run, which has `lock`, writes.
+    pub(super) fn unnamed(&self, lock: &Lock) -> UnnamedRuns {
+        let StateFolder { store, run, may_be_named, .. } = self;
+        UnnamedRuns {
+            store: Arc::clone(store),
+            own: lock.own(),
+            folder: self.at("runs"),
+            run: run.clone(),
+            may_be_named: Arc::clone(may_be_named),
+        }
     }
 
     /// Returns a path below the folder of the state.
@@ -167,12 +202,8 @@ impl StateFolder {
 
     /// Returns the numbers of all versions, in order.
     pub fn versions(&self) -> Result<Vec<u64>> {
-        self.numbers(".json")
-    }
-
-    pub(super) fn numbers(&self, extension: &str) -> Result<Vec<u64>> {
         let children = self.store.children_if_any(&self.at("versions"))?;
-        let number = |path: &str| path.rsplit('/').next()?.strip_suffix(extension)?.parse().ok();
+        let number = |path: &str| path.rsplit('/').next()?.strip_suffix(".json")?.parse().ok();
         let mut numbers: Vec<u64> = children.iter().filter_map(|child| number(&child.path)).collect();
         numbers.sort_unstable();
         Ok(numbers)
@@ -221,29 +252,44 @@ impl StateFolder {
     }
 
     /// Writes down that a version is about to be committed with an output. Its files become durable first.
+    ///
+    /// The lock is looked at afterwards. A run that takes over later finds what is written here, and keeps the output from
+    /// being committed, or commits the version with it.
     pub fn prepare(&self, night: &PreparedNight) -> Result<()> {
         self.check()?;
         self.settle("runs")?;
-        let path = self.at(&format!("versions/{:08}.prepared", night.manifest.version));
+        self.may_be_named.store(true, Ordering::Relaxed);
+        let path = self.prepared_path(night.manifest.version);
         put(self.store.as_ref(), &path, &serde_json::to_vec(night)?)?;
-        self.settle("versions")
+        self.settle("versions")?;
+        // The night ends here, so nobody need look for its output.
+        self.check().inspect_err(|_| drop(self.store.remove(&path)))
+    }
+
+    fn prepared_path(&self, version: u64) -> String {
+        self.at(&format!("versions/{version:08}-{}.prepared", self.run))
     }
 
     /// Commits a version, removes the versions that are too old for a rollback, and their files, and notes the version
     /// in the history.
+    ///
+    /// # Errors
+    /// When another run has taken over; those of the store.
     pub fn commit(&self, manifest: &StateManifest) -> Result<()> {
+        let lock = self.lock.as_ref().context("the state is open to be read")?;
         self.check()?;
         self.settle("runs")?;
+        self.may_be_named.store(true, Ordering::Relaxed);
+        self.store.create_dir(&self.at("versions"))?;
         let text = seal(serde_json::to_vec_pretty(manifest)?);
         let path = self.at(&format!("versions/{:08}.json", manifest.version));
         // A version that exists is one whose creation was not answered.
-        if !self.store.create_new(&path, &text)?
-            && read(self.store.as_ref(), &path)?.as_deref() != Some(&text[..])
-        {
+        if !lock.create(&path, &text)? && read(self.store.as_ref(), &path)?.as_deref() != Some(&text[..]) {
             bail!("another run has written version {} of the state \"{}\"", manifest.version, self.uri);
         }
         self.settle("versions")?;
-        self.store.remove(&self.at(&format!("versions/{:08}.prepared", manifest.version)))?;
+        self.check()?;
+        self.store.remove(&self.prepared_path(manifest.version))?;
         // The version is committed, so a failure to remove old files is no error.
         if let Err(error) = self.remove_old() {
             say(one_line(&format!("warning: old files of the state \"{}\" stay: {error:#}", self.uri)));
@@ -299,18 +345,19 @@ impl StateFolder {
         let finished = chrono::DateTime::<chrono::Utc>::from(SystemTime::now());
         let finished = finished.format("%Y-%m-%dT%H:%M:%SZ").to_string();
         let line = HistoryLine { finished, made_by, version: night.is_none().then_some(*version), night };
-        let append = || -> Result<()> {
-            let path = self.at("history.jsonl");
-            let mut history = read(self.store.as_ref(), &path)?.unwrap_or_default();
+        let append = |history: Option<Vec<u8>>| -> Result<Vec<u8>> {
+            let mut history = history.unwrap_or_default();
             // A line that was cut short takes no other line with it.
             if history.last().is_some_and(|&last| last != b'\n') {
                 history.push(b'\n');
             }
             history.extend(serde_json::to_vec(&line)?);
             history.push(b'\n');
-            Ok(put(self.store.as_ref(), &path, &history)?)
+            Ok(history)
         };
-        if let Err(error) = append() {
+        let path = self.at("history.jsonl");
+        let noted = self.lock.as_ref().map_or(Ok(()), |lock| lock.replace(&path, append));
+        if let Err(error) = noted {
             say(one_line(&format!(
                 "warning: the history of the state \"{}\" was not written: {error:#}",
                 self.uri

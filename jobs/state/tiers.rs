@@ -90,7 +90,7 @@ fn merge(
         readers.push(RunReader::open(state.open_file(&run.file)?, &run.summary)?);
     }
     let mut rows = MergedRuns::new(&readers);
-    let mut runs = RunsOfNight::new(state, manifest.version, "merged".to_owned());
+    let mut runs = RunsOfNight::new(state, manifest.version, "merged");
     let mut writer = runs.table(table)?;
     while let Some(row) = rows.next_row()? {
         if keep(&row) {

@@ -60,7 +60,7 @@ pub(crate) struct RunsOfNight {
     store: Arc<dyn Store>,
     folder: String,
     version: u64,
-    /// Name that tells the files of this worker from those of others.
+    /// Name that tells the files of this worker from those of others, and of other runs.
     name: String,
     runs: Vec<RunEntry>,
 }
@@ -76,8 +76,9 @@ pub(crate) struct TableWriter {
 
 impl RunsOfNight {
     /// Begins without files. `name`: that of the worker.
-    pub fn new(state: &StateFolder, version: u64, name: String) -> Self {
+    pub fn new(state: &StateFolder, version: u64, name: &str) -> Self {
         let (store, folder) = (Arc::clone(&state.store), state.path.clone());
+        let name = format!("{name}-{}", state.run());
         RunsOfNight { store, folder, version, name, runs: Vec::new() }
     }
 

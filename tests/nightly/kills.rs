@@ -17,18 +17,21 @@ const BEFORE: [&str; 3] = ["monday", "tuesday", "wednesday"];
 
 const THURSDAY: &str =
     "nightly --quiet --workers 2 --state state --output thursday --retract thursday.txt thursday.jsonl";
-const FRIDAY: &str =
+pub const FRIDAY: &str =
     "nightly --quiet --workers 2 --state state --output friday --retract friday.txt friday.jsonl";
 
+pub const COMPACT: &str = "nightly compact --state state --quiet";
+pub const ROLLBACK: &str = "nightly rollback --state state --to tuesday --quiet";
+
 /// Folder with a state of three nights, and the input of two more.
-struct Trials {
-    here: Folder,
+pub struct Trials {
+    pub here: Folder,
     /// Decisions of the outputs of the three nights.
     ledger: Ledger,
 }
 
 impl Trials {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let (here, mut random) = (Folder::new(), Random(1));
         let templates = [(); 6].map(|()| random.text(40));
         for night in BEFORE.into_iter().chain(["thursday", "friday"]) {
@@ -56,7 +59,7 @@ impl Trials {
     }
 
     /// Puts the state of the three nights in place, and removes the outputs of the later ones.
-    fn restore(&self) {
+    pub fn restore(&self) {
         for name in ["state", "thursday", "friday"] {
             if self.here.path(name).exists() {
                 fs::remove_dir_all(self.here.path(name)).unwrap();
@@ -86,14 +89,15 @@ impl Trials {
         }
     }
 
-    /// Returns the files of the state. The history is for people, and has times.
+    /// Returns the files of the state, without the parts of their names that differ by run. The history is for people, and
+    /// has times.
     fn state(&self) -> Tree {
         let mut files = self.here.contents("state");
         files.remove("history.jsonl");
-        files
+        files.into_iter().map(|(name, bytes)| (without_run(&name), without_run_in(&name, bytes))).collect()
     }
 
-    fn export(&self) -> Vec<Exported> {
+    pub fn export(&self) -> Vec<Exported> {
         export(&self.here, "state")
     }
 
@@ -105,7 +109,7 @@ impl Trials {
     }
 
     /// Whether the output of a night is complete.
-    fn is_done(&self, night: &str) -> bool {
+    pub fn is_done(&self, night: &str) -> bool {
         self.here.path(night).join("_SUCCESS").exists()
     }
 
@@ -117,6 +121,24 @@ impl Trials {
         }
         assert!(ledger.0.iter().eq(removals(documents).keys()), "{what}");
     }
+}
+
+/// Returns a name without `-` and the 16 digits by which files of a run differ from those of others.
+fn without_run(name: &str) -> String {
+    match name.rsplit_once('-') {
+        Some((before, rest)) if rest.find('.') == Some(16) => format!("{before}{}", &rest[16..]),
+        _ => name.to_owned(),
+    }
+}
+
+/// Returns the contents of a file in which a manifest names files without their runs, and has no hash of itself.
+fn without_run_in(name: &str, bytes: Vec<u8>) -> Vec<u8> {
+    if !name.ends_with(".json") {
+        return bytes;
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    let (manifest, _hash) = text.trim_end().rsplit_once('\n').unwrap();
+    manifest.split('"').map(without_run).collect::<Vec<_>>().join("\"").into_bytes()
 }
 
 /// Returns the ids that a night withdraws.
@@ -188,10 +210,10 @@ fn a_killed_tool_goes_on(line: &str) {
 
 #[test]
 fn a_killed_compaction_goes_on() {
-    a_killed_tool_goes_on("nightly compact --state state --quiet");
+    a_killed_tool_goes_on(COMPACT);
 }
 
 #[test]
 fn a_killed_rollback_goes_on() {
-    a_killed_tool_goes_on("nightly rollback --state state --to tuesday --quiet");
+    a_killed_tool_goes_on(ROLLBACK);
 }

@@ -237,6 +237,8 @@ impl Sequence {
         self.program("nightly compact --state state --quiet", 0);
         if self.corpus.docs.iter().any(|doc| doc.withdrawn) {
             self.done.iter_mut().for_each(|done| done.is_kept = false);
+            // The version that the compaction makes is the one after the last night.
+            self.done.iter_mut().last().into_iter().for_each(|done| done.is_kept = true);
         }
         self.look();
         if self.random.below(3) == 0 {

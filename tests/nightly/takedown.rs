@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::ledger::{export, is_sound};
 use crate::corpus::json_lines;
 use crate::support::Folder;
 
@@ -66,4 +67,41 @@ fn an_id_that_comes_back_after_its_takedown_is_named() {
     assert!(run.stdout.contains("still has the id \"a\"") && run.stdout.contains("compact"), "{run:?}");
     here.run("nightly compact --state state").ends(0);
     here.run("nightly check --state state --erased ids.txt").ends(0);
+}
+
+/// Returns whether a file of the state has these words in it, as texts and ids are stored.
+fn holds(here: &Folder, words: &str) -> bool {
+    let files = here.contents("state");
+    files.values().any(|bytes| bytes.windows(words.len()).any(|window| window == words.as_bytes()))
+}
+
+#[test]
+fn the_documents_of_a_night_that_is_rolled_back_are_gone() {
+    let here = Folder::new();
+    here.write("first.jsonl", json_lines([("stays", "第一个句子")]));
+    here.write("second.jsonl", json_lines([("leaves", "独一无二的秘密")]));
+    here.write("ids.txt", "leaves");
+    here.run(&format!("{NIGHT} --output first first.jsonl")).ends(0);
+    here.run(&format!("{NIGHT} --output second second.jsonl")).ends(0);
+    assert!(holds(&here, "leaves"));
+    here.run("nightly rollback --state state --to first").ends(0);
+    here.run("nightly check --state state --erased ids.txt").ends(0);
+    assert!(!holds(&here, "leaves") && holds(&here, "stays"));
+    here.run(&format!("{NIGHT} --output third second.jsonl")).ends(0);
+    here.run("nightly rollback --state state --to first").ends(0);
+    is_sound(&here, "state");
+}
+
+/// The version after a compaction that erases is the one after the last night before it.
+#[test]
+fn a_rollback_leads_to_the_version_that_a_compaction_has_made() {
+    let here = after_a_takedown();
+    here.run("nightly compact --state state").ends(0);
+    here.write("third.jsonl", json_lines([("d", "还有一个")]));
+    let compacted = export(&here, "state");
+    here.run(&format!("{NIGHT} --output third third.jsonl")).ends(0);
+    here.run("nightly rollback --state state --to first").fails(2, &["no longer kept", ": takedown, third"]);
+    here.run("nightly rollback --state state --to takedown").ends(0);
+    assert_eq!(export(&here, "state"), compacted);
+    is_sound(&here, "state");
 }

@@ -111,6 +111,8 @@ pub enum Showing<'a> {
 pub trait Rename {
     /// Moves a file or directory. `to` must not exist.
     fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
+    /// Moves a file in the place of the one that `to` names, or to that name if nothing has it, in one step.
+    fn rename_over(&self, from: &str, to: &str) -> Result<(), Error>;
     /// Removes a directory if it is empty. Anything else stays, and a missing directory is no error.
     fn remove_empty(&self, path: &str) -> Result<(), Error>;
 }

@@ -119,28 +119,12 @@ pub(super) fn clear(run: &RunFolder) -> Result<()> {
     Ok(())
 }
 
-/// Removes locks and beats. They are first moved to the run's own folder: the numbers of locks are used
-/// again, and an owner that was asleep must not remove the lock of another run.
-pub(super) fn discard(run: &RunFolder, renamer: &dyn Rename, paths: &[String]) -> Result<()> {
-    let aside = run.temporary("discarded");
-    // The folder is made before the lock is looked at: a run that takes over later removes or renames it.
-    run.store.create_dir(&run.temporary(""))?;
-    run.check()?;
-    for path in paths {
-        if run.store.exists(path)? {
-            run.store.remove(&aside)?;
-            renamer.rename(path, &aside)?;
-        }
-    }
-    Ok(run.store.remove(&aside)?)
-}
-
 /// Removes the folder of a run that lost its lock, on stores that rename.
 ///
 /// The run that took over has renamed the folder it knew, so anything here was written since. The folder is
 /// renamed here as well, so that only one of the two runs has it. A folder with a job manifest is left to the
 /// run that took over.
-pub(super) fn vanish(store: &dyn Store, run: &str) -> Result<(), cluster::Error> {
+pub(crate) fn vanish(store: &dyn Store, run: &str) -> Result<(), cluster::Error> {
     let Showing::Rename(renamer) = store.showing() else { return Ok(()) };
     if store.exists(run)? && !store.exists(&format!("{run}/{JOB}"))? {
         let gone = format!("{run}.gone");

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, Utc};
-use cluster::{Showing, Store, one_line};
+use cluster::{Store, one_line};
 use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,7 @@ pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } els
 const LOOKS: u32 = 20;
 /// Time between two looks.
 const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };
+
 /// Content of a lock: the process that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct LockOwner {
@@ -222,29 +223,6 @@ impl Lock {
         if checked.elapsed() < 2 * BEAT && !self.is_lost() { Ok(()) } else { self.check() }
     }
 
-    /// Returns the paths of this lock and of its beat, the lock last.
-    pub fn paths(&self) -> [String; 2] {
-        paths(&self.held.folder, self.held.number)
-    }
-
-    /// Returns the paths of all earlier locks and beats. Before them come those of locks and beats that were
-    /// being written when their run died, to which the store of this machine gives hidden names.
-    pub fn earlier_paths(&self) -> Result<Vec<String>, cluster::Error> {
-        let HeldLock { store, folder, number, .. } = self.held.as_ref();
-        let earlier = numbers(store.as_ref(), folder)?.into_iter().filter(|earlier| earlier < number);
-        let earlier: Vec<String> = earlier.flat_map(|earlier| paths(folder, earlier)).collect();
-        if earlier.is_empty() {
-            return Ok(earlier);
-        }
-        let of_earlier = |path: &str| {
-            let name = path.strip_prefix(folder)?.strip_prefix("/.")?.strip_prefix(LOCK)?;
-            name.get(..8)?.parse().ok().filter(|earlier: &u64| earlier < number)
-        };
-        let everything = store.everything(folder)?.into_iter().map(|entry| entry.path);
-        let unfinished = everything.filter(|path| of_earlier(path).is_some());
-        Ok(unfinished.chain(earlier).collect())
-    }
-
     /// Ends the beat, after the write that may be under way.
     pub fn stop(&self) {
         if let Some((sender, thread)) = self.beat.lock().take() {
@@ -253,17 +231,14 @@ impl Lock {
         }
     }
 
-    /// Gives the lock back, with what is left of earlier ones. For owners that have no folder of a run.
-    pub fn release(&self) -> Result<()> {
-        self.stop();
-        self.check()?;
-        let store = &self.held.store;
-        let paths = self.earlier_paths()?.into_iter().chain(self.paths());
-        paths.into_iter().try_for_each(|path| store.remove(&path))?;
-        if let Showing::Rename(renamer) = store.showing() {
-            renamer.remove_empty(&self.held.folder)?;
-        }
-        Ok(())
+    /// Returns the store of the lock.
+    pub(super) fn store(&self) -> &Arc<dyn Store> {
+        &self.held.store
+    }
+
+    /// Returns the folder of the lock, and its number there.
+    pub(super) fn place(&self) -> (&str, u64) {
+        (&self.held.folder, self.held.number)
     }
 }
 
@@ -314,12 +289,13 @@ fn beat_path(folder: &str, number: u64) -> String {
     format!("{}.beat", path(folder, number))
 }
 
-fn paths(folder: &str, number: u64) -> [String; 2] {
+/// Returns the paths of a lock and of its beat, the lock last.
+pub(super) fn paths(folder: &str, number: u64) -> [String; 2] {
     [beat_path(folder, number), path(folder, number)]
 }
 
 /// Returns the numbers of all locks in `folder`.
-fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> {
+pub(super) fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> {
     let children = store.children_if_any(folder)?;
     let number = |path: &str| path.rsplit('/').next()?.strip_prefix(LOCK)?.parse().ok();
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
@@ -329,6 +305,15 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
 fn owner(store: &dyn Store, folder: &str, number: u64) -> Result<Option<LockOwner>, cluster::Error> {
     let owner = read(store, &path(folder, number))?;
     Ok(owner.and_then(|owner| serde_json::from_slice(&owner).ok()))
+}
+
+/// Returns the time between two looks, which tests that stop many owners make shorter.
+fn look_pause() -> Duration {
+    #[cfg(feature = "faults")]
+    if let Some(ms) = std::env::var("DEDUP_FAULT_LOOK_MS").ok().and_then(|ms| ms.parse().ok()) {
+        return Duration::from_millis(ms);
+    }
+    LOOK
 }
 
 /// Whether the owner of a lock is alive, as far as `me` can see.
@@ -341,7 +326,7 @@ fn lives(store: &dyn Store, folder: &str, number: u64, me: &LockOwner) -> Result
     };
     let first = look()?;
     for _ in 0..LOOKS {
-        thread::sleep(LOOK);
+        thread::sleep(look_pause());
         if look()? != first {
             return Ok(true);
         }

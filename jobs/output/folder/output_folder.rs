@@ -291,24 +291,16 @@ impl OutputFolder {
         let own = || if keeps { Ok(()) } else { self.run.store.remove(&self.run.own) };
         match self.run.store.showing() {
             Showing::Rename(renamer) => {
-                self.discard(&locks)?;
+                lock.discard(&locks)?;
                 own()?;
                 renamer.remove_empty(&self.run.at("_temporary"))?;
             }
             Showing::Uploads(_) => {
                 own()?;
-                self.discard(&locks)?;
+                lock.discard(&locks)?;
             }
         }
         Ok(())
-    }
-
-    /// Removes locks and their beats.
-    pub(super) fn discard(&self, paths: &[String]) -> Result<()> {
-        match self.run.store.showing() {
-            Showing::Rename(renamer) => by_rename::discard(&self.run, renamer, paths),
-            Showing::Uploads(_) => Ok(paths.iter().try_for_each(|path| self.run.store.remove(path))?),
-        }
     }
 }
 

@@ -70,9 +70,9 @@ impl RunFolder {
     /// Returns the reason for a failed run: if another run has taken over, that is the reason, since it moves
     /// or removes the files of this run.
     pub fn reason(&self, error: anyhow::Error) -> anyhow::Error {
-        match self.check() {
-            Err(taken) if self.lock.as_ref().is_some_and(Lock::is_lost) => taken,
-            _ => error,
+        match &self.lock {
+            Some(lock) => lock.reason(error),
+            None => error,
         }
     }
 

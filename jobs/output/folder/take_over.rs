@@ -10,6 +10,7 @@ use anyhow::Result;
 use cluster::{Showing, Stores, one_line};
 
 use super::by_upload;
+use super::fence::other_runs;
 use super::lock::LockOwner;
 use super::output_folder::{OutputFolder, refuse_existing};
 use super::run_folder::{EARLIER, KEY, PARTS};
@@ -19,7 +20,8 @@ use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::{put, read};
 
 impl OutputFolder {
-    /// Finishes the commits that dead runs have decided in an output, and leaves all their other work.
+    /// Finishes the commits that dead runs have decided in an output, and keeps these runs from deciding anything more: their
+    /// owners may only be asleep. On a file system the work of the last one stays for a run of the same key.
     ///
     /// # Errors
     /// [`Locked`](crate::cli::exit::Locked) when a run is writing the output; those of the commit.
@@ -30,12 +32,25 @@ impl OutputFolder {
             return Ok(());
         }
         let mut folder = OutputFolder::lock(store, path, uri, LockOwner::of_this_process())?;
+        let mut undecided = Vec::new();
         for other in folder.other_runs()? {
-            if let Some(job) = folder.decided_in(&other)? {
-                folder.finish_for(other, &job, false)?;
+            match folder.decided_in(&other)? {
+                Some(job) => folder.finish_for(other, &job, false)?,
+                None => undecided.push(other),
             }
         }
-        folder.release(false)
+        let mut keeps = false;
+        if matches!(folder.run.store.showing(), Showing::Rename(_))
+            && let Some(last) = undecided.pop()
+        {
+            // The new name makes each later step of its owner fail, which may have decided just before.
+            keeps = folder.adopt_run(last)?;
+            if folder.decided_in(&folder.run.own)?.is_some() {
+                return folder.finish_decided();
+            }
+        }
+        undecided.into_iter().try_for_each(|other| folder.give_up(other, false))?;
+        folder.release(keeps)
     }
 
     /// Finishes, takes over or removes the folders of all earlier runs, and prepares the folder of this run.
@@ -79,14 +94,7 @@ impl OutputFolder {
 
     /// Returns the folders of other runs, the earliest first.
     pub(super) fn other_runs(&self) -> Result<Vec<String>> {
-        let children = self.run.store.children(&self.run.at("_temporary"))?;
-        let directories = children.into_iter().filter(|child| child.directory);
-        let mut runs: Vec<_> = directories
-            .map(|child| child.path.trim_end_matches('/').to_owned())
-            .filter(|run| *run != self.run.own)
-            .collect();
-        runs.sort();
-        Ok(runs)
+        other_runs(self.run.store.as_ref(), &self.run.at("_temporary"), &self.run.own)
     }
 
     /// Finishes the half-visible commit of another run. If that fails and `overwrite` is set, the commit is
@@ -152,20 +160,17 @@ impl OutputFolder {
         Ok(true)
     }
 
-    /// Removes the folder of a dead run.
-    fn remove_run(&self, other: &str) -> Result<()> {
-        let Showing::Rename(renamer) = self.run.store.showing() else {
-            return Ok(self.run.store.remove(other)?);
-        };
-        // The owner may only be asleep and write there during the removal, so the folder is renamed first.
-        let gone = self.run.temporary("gone");
-        self.run.store.remove(&gone)?;
-        self.run.store.create_dir(&self.run.own)?;
-        match renamer.rename(other, &gone) {
-            Err(_) if !self.run.store.exists(other)? => return Ok(()),
-            renamed => renamed?,
+    /// Keeps a dead run from deciding, and removes its folder. If it has decided meanwhile, its commit is finished.
+    fn give_up(&mut self, other: String, overwrite: bool) -> Result<()> {
+        if let Showing::Uploads(uploads) = self.run.store.showing() {
+            if !by_upload::abandon(self.run.store.as_ref(), &other)?
+                && let Some(job) = self.decided_in(&other)?
+            {
+                return self.finish_for(other, &job, overwrite);
+            }
+            by_upload::clear(&self.run, uploads, &other, None)?;
         }
-        Ok(self.run.store.remove(&gone)?)
+        self.run.lock.as_ref().map_or(Ok(()), |lock| lock.remove_run(&other))
     }
 
     /// Removes the runs that nobody resumes, and prepares the folder of this run.
@@ -175,19 +180,10 @@ impl OutputFolder {
         // could undo them alone.
         store.settle(&self.run.at("_temporary"))?;
         for other in others {
-            if let Showing::Uploads(uploads) = store.showing() {
-                if !by_upload::abandon(store.as_ref(), &other)?
-                    && let Some(job) = self.decided_in(&other)?
-                {
-                    self.finish_for(other, &job, true)?;
-                    continue;
-                }
-                by_upload::clear(&self.run, uploads, &other, None)?;
-            }
-            self.remove_run(&other)?;
+            self.give_up(other, true)?;
         }
         if let Some(lock) = &self.run.lock {
-            self.discard(&lock.earlier_paths()?)?;
+            lock.discard(&lock.earlier_paths()?)?;
         }
         if self.decided.is_some() {
             return Ok(());

@@ -157,6 +157,10 @@ impl Rename for Hdfs {
         rename(&self.calls, from, to, false)
     }
 
+    fn rename_over(&self, from: &str, to: &str) -> Result<(), Error> {
+        rename(&self.calls, from, to, true)
+    }
+
     fn remove_empty(&self, path: &str) -> Result<(), Error> {
         let remove = |client: Client, path: String| async move { client.delete(&path, false).await };
         match self.calls.tell(path, remove).map_err(|failure| failure.error(&self.calls.name(path), "remove"))

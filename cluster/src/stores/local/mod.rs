@@ -57,6 +57,7 @@ impl Store for Local {
     }
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        trace!(target: "create", "{path}");
         let create = || {
             let mut file = temporary(path)?;
             file.write_all(contents)?;
@@ -122,11 +123,12 @@ impl Rename for Local {
         if self.exists(to)? {
             return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
         }
-        // If the old name exists, the directory of the new name is missing.
-        fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| match self.exists(from) {
-            Ok(true) => Error::io(to, "rename to", source),
-            _ => Error::io(from, "rename", source),
-        })
+        rename(from, to)
+    }
+
+    fn rename_over(&self, from: &str, to: &str) -> Result<(), Error> {
+        trace!(target: "rename", "{from}");
+        rename(from, to)
     }
 
     fn remove_empty(&self, path: &str) -> Result<(), Error> {
@@ -138,6 +140,17 @@ impl Rename for Local {
             _ => Ok(()),
         }
     }
+}
+
+/// Moves a file or directory, in the place of a file of the new name.
+fn rename(from: &str, to: &str) -> Result<(), Error> {
+    // If the old name exists, the directory of the new name is missing.
+    fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| {
+        match fs::symlink_metadata(path_of_text(from)) {
+            Ok(_) => Error::io(to, "rename to", source),
+            _ => Error::io(from, "rename", source),
+        }
+    })
 }
 
 /// Lists the entries of one directory. `hidden`: the list to which the paths of hidden entries go; `None` if they are listed as

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use cluster::{Blob, Entry, Error, Output, Rename, Showing, Store};
 use parking_lot::Mutex;
 
-use super::Content;
 use super::asleep::Pause;
 use super::power_output::PowerOutput;
+use super::{Content, Files};
 
 type Id = u64;
 
@@ -246,9 +246,22 @@ impl PowerStore {
         }
     }
 
+    fn move_to(&self, from: &str, to: &str, replaces: bool) -> Result<(), Error> {
+        self.step();
+        let mut disk = self.0.lock();
+        let above = disk.live.find(to.rsplit_once('/').map_or("", |(above, _)| above));
+        let id = disk.live.find(from).filter(|_| above.is_some());
+        let id = id.ok_or_else(|| Error::NotFound { path: from.to_owned() })?;
+        if !replaces && disk.live.find(to).is_some() {
+            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
+        }
+        let (directory, name) = disk.directory(to)?;
+        disk.change(Step::Entry { directory, name, to: Some(id), from: None })
+    }
+
     /// Returns every file below a path, with hidden ones.
-    pub fn files(&self, path: &str) -> BTreeMap<String, Vec<u8>> {
-        fn collect(disk: &Disk, id: Id, path: String, files: &mut BTreeMap<String, Vec<u8>>) {
+    pub fn files(&self, path: &str) -> Files {
+        fn collect(disk: &Disk, id: Id, path: String, files: &mut Files) {
             match disk.live.entries.get(&id) {
                 Some(names) => {
                     names.iter().for_each(|(name, id)| collect(disk, *id, format!("{path}/{name}"), files))
@@ -257,9 +270,7 @@ impl PowerStore {
             }
         }
         let (disk, mut files) = (self.0.lock(), BTreeMap::new());
-        if let Some(id) = disk.live.find(path) {
-            collect(&disk, id, String::new(), &mut files);
-        }
+        disk.live.find(path).into_iter().for_each(|id| collect(&disk, id, String::new(), &mut files));
         files
     }
 }
@@ -369,16 +380,11 @@ impl Store for PowerStore {
 
 impl Rename for PowerStore {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.step();
-        let mut disk = self.0.lock();
-        let above = to.rsplit_once('/').map_or("", |(above, _)| above);
-        let id = disk.live.find(from).filter(|_| disk.live.find(above).is_some());
-        let id = id.ok_or_else(|| Error::NotFound { path: from.to_owned() })?;
-        if disk.live.find(to).is_some() {
-            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
-        }
-        let (directory, name) = disk.directory(to)?;
-        disk.change(Step::Entry { directory, name, to: Some(id), from: None })
+        self.move_to(from, to, false)
+    }
+
+    fn rename_over(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.move_to(from, to, true)
     }
 
     fn remove_empty(&self, path: &str) -> Result<(), Error> {
