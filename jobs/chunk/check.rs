@@ -183,7 +183,7 @@ fn check_file(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::store::{ChunkId, ChunkPackWriter, ChunkRun, SnapshotCounts, SnapshotWriter};
+    use crate::chunk::store::{ChunkId, ChunkPackWriter, ChunkRun, PutClaim, SnapshotCounts, SnapshotWriter};
 
     /// Makes a store with a snapshot of some files of one chunk each, whose hashes are those of `hashed`. Returns its folder.
     fn store_of(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -209,6 +209,7 @@ mod tests {
         let manifest = |files| {
             Ok(SnapshotManifest {
                 name: "one".to_owned(),
+                number: 1,
                 time: 1,
                 host: String::new(),
                 inputs: Vec::new(),
@@ -219,7 +220,7 @@ mod tests {
                 undone_by: String::new(),
             })
         };
-        snapshot.finish(&store, manifest).unwrap();
+        snapshot.finish(&store, &PutClaim::new(&store).unwrap(), manifest).unwrap();
         folder
     }
 

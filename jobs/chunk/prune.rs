@@ -9,11 +9,11 @@ use super::args::{ForgetArgs, PruneArgs};
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{
     ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen,
-    living_claims, now,
+    living_claims, now, time_of_store,
 };
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
-use crate::output::{Lock, LockOwner};
+use crate::output::{Lock, LockOwner, vanish};
 
 /// A pack is written again if more than one in so many of its bytes is wanted by nobody.
 const UNUSED_SHARE: u64 = 5;
@@ -51,7 +51,9 @@ pub(super) fn forget(args: &ForgetArgs, quiet: bool) -> Result<u8> {
     }
     if args.keep_last.is_some() || args.older_than.is_some() {
         let kept = args.keep_last.unwrap_or(0);
-        let oldest = args.older_than.map_or(u64::MAX, |age| now().saturating_sub(age.as_millis() as u64));
+        let oldest = args
+            .older_than
+            .map_or(u64::MAX, |age| now().saturating_sub(age.as_millis().try_into().unwrap_or(u64::MAX)));
         let snapshots = all_snapshots(&store)?;
         let old = snapshots.iter().rev().skip(kept).filter(|snapshot| snapshot.time < oldest);
         gone.extend(old.map(|snapshot| snapshot.name.clone()));
@@ -85,16 +87,20 @@ pub(super) fn prune(args: &PruneArgs, quiet: bool) -> Result<u8> {
     }
     let name = format!("store \"{}\"", args.store);
     let lock = Lock::take(&store.store, &store.path_of("_temporary"), &name, LockOwner::of_this_process())?;
-    lock.beat(|error| {
+    let (store_of_lock, own) = (store.store.clone(), lock.own());
+    lock.beat(move |error| {
+        // Only the first error is reported.
+        drop(vanish(store_of_lock.as_ref(), &own));
         say(format_args!("error: {error:#}"));
         std::process::exit(1);
     })?;
-    let result = prune_locked(&store, quiet);
+    let result = lock.fence().and_then(|()| prune_locked(&store, &lock, quiet));
+    let result = result.map_err(|error| lock.reason(error));
     lock.release()?;
     result
 }
 
-fn prune_locked(store: &ChunkStore, quiet: bool) -> Result<u8> {
+fn prune_locked(store: &ChunkStore, lock: &Lock, quiet: bool) -> Result<u8> {
     let changes = changes(store, &all_snapshots(store)?)?;
     let already: BTreeSet<PackNumber> =
         frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect();
@@ -122,15 +128,19 @@ fn prune_locked(store: &ChunkStore, quiet: bool) -> Result<u8> {
         let uses = ChunkUses::of(store, &all_snapshots(store)?)?;
         for (path, packs) in ready {
             for number in packs {
-                match change_pack(store, number, &uses) {
+                match change_pack(store, lock, number, &uses) {
                     Ok(freed) => bytes += freed,
-                    // It stays as it is, and is free again.
-                    Err(error) => say(one_line(&format!("warning: {error:#}"))),
+                    // It stays as it is, and is free again, unless another prune has taken over.
+                    Err(error) => {
+                        lock.check()?;
+                        say(one_line(&format!("warning: {error:#}")));
+                    }
                 }
             }
-            store.store.remove(&path)?;
+            lock.discard(&[path])?;
         }
     }
+    lock.check()?;
     remove_unfinished(store)?;
     if !quiet {
         print(format_args!("{bytes} bytes freed\n"))?;
@@ -197,12 +207,12 @@ fn change_of(pack: &ChunkPack, number: PackNumber, uses: &ChunkUses) -> PackChan
 /// Removes a frozen pack or writes it again without the chunks that nobody wants. Returns the bytes that are freed.
 ///
 /// The chunks keep their numbers, so no snapshot has to change.
-fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Result<u64> {
+fn change_pack(store: &ChunkStore, lock: &Lock, number: PackNumber, uses: &ChunkUses) -> Result<u64> {
     let path = store.pack_path(number);
     let pack = match store.open_pack(number) {
         Err(cluster::Error::NotFound { .. }) => return Ok(0),
         Err(cluster::Error::Damaged { .. }) if !uses.0.contains_key(&number) => {
-            store.store.remove(&path)?;
+            lock.discard(&[path])?;
             return Ok(0);
         }
         pack => pack?,
@@ -210,11 +220,12 @@ fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Resu
     match change_of(&pack, number, uses) {
         PackChange::Keep => Ok(0),
         PackChange::Remove => {
-            store.store.remove(&path)?;
+            lock.discard(&[path])?;
             Ok(pack.bytes())
         }
         PackChange::Rewrite(_) => {
-            let mut writer = ChunkPackWriter::new(&store.store, &path, number, LEVEL)?;
+            let aside = lock.aside(&path);
+            let mut writer = ChunkPackWriter::new(&store.store, &aside, number, LEVEL)?;
             let mut next = 0;
             pack.each_chunk(|at, id, bytes| {
                 for gone in &pack.directory.chunks[next..at as usize] {
@@ -228,7 +239,10 @@ fn change_pack(store: &ChunkStore, number: PackNumber, uses: &ChunkUses) -> Resu
             for gone in &pack.directory.chunks[next..] {
                 writer.push(gone.id, b"")?;
             }
+            // In a bucket this shows the file.
+            lock.check()?;
             let bytes = writer.finish()?;
+            lock.show(&aside, &path)?;
             Ok(pack.bytes().saturating_sub(bytes))
         }
     }
@@ -247,8 +261,11 @@ fn remove_unfinished(store: &ChunkStore) -> Result<()> {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
         // A put that begins at this moment is writing its claim, which does not count yet.
         let is_claim = entry.path.starts_with(&store.path_of("claims/"));
-        let age = entry.version.modified.map_or(0, |modified| now().saturating_sub(modified));
-        let may_be_written = is_claim && age < CLAIM_WRITING_MILLISECONDS;
+        let age = || -> Result<u64> {
+            let times = time_of_store(store)?.zip(entry.version.modified);
+            Ok(times.map_or(0, |(now, modified)| now.saturating_sub(modified)))
+        };
+        let may_be_written = is_claim && name.starts_with('.') && age()? < CLAIM_WRITING_MILLISECONDS;
         if name.starts_with('.') && !may_be_written && !entry.path.starts_with(&store.path_of("_temporary/"))
         {
             store.store.remove(&entry.path)?;

@@ -1,9 +1,14 @@
 //! A store survives deaths at any step, damage, and a prune beside a put.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
 
 use super::store::{docx, restored, snapshots, stats};
+use crate::faults::clock::{ahead, library};
 use crate::support::{Folder, Random, Tree, run, signal, wait_until_stopped};
 
 /// Changes the folder `in`: adds, changes or removes a file.
@@ -98,6 +103,82 @@ fn a_prune_takes_nothing_from_a_put_that_is_running() {
         steps = step;
     }
     assert!(steps > 2, "the put was stopped {steps} times");
+}
+
+/// A put that uses chunks of a forgotten snapshot is stopped at each of its steps. It looks like one of another machine that
+/// was not heard of for a week, so a prune takes it for dead.
+#[test]
+fn a_put_that_a_prune_took_for_dead_ends_with_an_error_and_without_a_snapshot() {
+    let (here, mut random) = (Folder::new(), Random(7));
+    for file in 0..3 {
+        here.write(&format!("in/{file}.txt"), random.text(5000));
+    }
+    here.write("other/x", "x");
+    let mut failed = 0;
+    for step in 1.. {
+        here.run("chunk put store in").ends(0);
+        here.run("chunk forget store latest").ends(0);
+        here.run("chunk put store other").ends(0);
+        let before = snapshots(&here);
+        let mut command = here.command("chunk put store in");
+        command.env("DEDUP_FAULT", format!("0 create {step} stop")).stderr(Stdio::piped());
+        let mut put = command.spawn().unwrap();
+        wait_until_stopped(put.id());
+        if put.try_wait().unwrap().is_some() {
+            break;
+        }
+        let claims = here.contents("store/claims").into_iter().filter(|(name, _)| name.ends_with(".json"));
+        for (name, claim) in claims {
+            let name = format!("store/claims/{name}");
+            let (body, _hash) = std::str::from_utf8(&claim).unwrap().trim_end().split_once('\n').unwrap();
+            let mut claim: Value = serde_json::from_str(body).unwrap();
+            claim["owner"]["boot"] = "another".into();
+            let body = claim.to_string();
+            here.write(&name, format!("{body}\n{}\n", blake3::hash(body.as_bytes())));
+            let week_ago = SystemTime::now() - Duration::from_secs(8 * 24 * 3600);
+            File::options().write(true).open(here.path(&name)).unwrap().set_modified(week_ago).unwrap();
+        }
+        here.run("chunk prune store").ends(0);
+        signal(put.id(), "CONT");
+        let ended = put.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&ended.stderr);
+        here.run("chunk check store --read-data").ends(0);
+        match ended.status.code() {
+            Some(0) => assert!(restored(&here, "store", "latest") == files(&here), "step {step}: {error}"),
+            code => {
+                assert!(
+                    code == Some(1) && error.contains("has taken this put for dead"),
+                    "step {step}: {error}"
+                );
+                assert_eq!(snapshots(&here), before, "step {step}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 1, "{failed}");
+}
+
+/// A put whose clock is behind is warned of, and counts as the newest all the same.
+#[test]
+fn snapshots_are_kept_in_the_order_of_their_puts_whatever_the_clocks_say() {
+    let here = Folder::new();
+    let (library, day) = (library(&here), 24 * 3600);
+    let mut names = Vec::new();
+    for (version, seconds) in [0, 30 * day, -30 * day, 0].into_iter().enumerate() {
+        here.write("in/x", format!("version {version}"));
+        let put = run(ahead(&mut here.command("chunk put store in"), &library, seconds)).ends(0);
+        assert_eq!(put.stderr.contains("the clock of this machine is behind"), version > 1, "{put:?}");
+        names.extend(snapshots(&here).into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+    }
+    let listed = here.run("chunk ls store --json").ends(0).stdout;
+    let listed: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.iter().map(|line| line["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    here.run("chunk forget store --keep-last 2").ends(0);
+    assert_eq!(snapshots(&here).into_iter().collect::<BTreeSet<_>>(), names[2..].iter().cloned().collect());
+    assert_eq!(restored(&here, "store", "latest")["in/x"], b"version 3");
+    // An age that no clock can tell forgets nothing.
+    here.run("chunk forget store --older-than 99999999y").ends(0);
+    assert_eq!(snapshots(&here).len(), 2);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use anyhow::{Error, Result};
 use cluster::one_line;
 
-use crate::chunk::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotReader};
+use crate::chunk::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
 use crate::cli::terminal::say;
 
 /// The files of the newest snapshot of the same inputs, in the order of their names; none if there is no such snapshot, or
@@ -17,12 +17,14 @@ pub(super) struct EarlierFiles {
 }
 
 impl EarlierFiles {
-    /// Opens the list of files. The caller has a claim, so that chunks of a pack that is not frozen stay.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn open(store: &ChunkStore, inputs: &[String], undone_by: &str) -> Result<Self> {
-        let snapshots = store.snapshots(|_, damage| say(format_args!("warning: {damage}")))?;
+    /// Opens the list of files. The caller has a claim, so that chunks of a pack that is not frozen stay. `snapshots`: those
+    /// of the store, in the order of their puts.
+    pub fn open(
+        store: &ChunkStore,
+        snapshots: Vec<SnapshotManifest>,
+        inputs: &[String],
+        undone_by: &str,
+    ) -> Self {
         let newest = snapshots
             .into_iter()
             .rfind(|snapshot| snapshot.inputs == inputs && snapshot.undone_by == undone_by);
@@ -33,7 +35,7 @@ impl EarlierFiles {
                 (packs, Box::new(files) as Box<dyn Iterator<Item = SnapshotFile>>)
             });
         let (packs, files) = opened.unwrap_or_else(|| (Vec::new(), Box::new(std::iter::empty())));
-        Ok(EarlierFiles { packs, files: files.peekable() })
+        EarlierFiles { packs, files: files.peekable() }
     }
 
     /// Returns the file of a name. Names are asked for in their order.

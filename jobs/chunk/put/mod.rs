@@ -64,7 +64,7 @@ pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
         splits: 0,
     };
     let manifest = watch(&common.progress, &watched, &progress, || {
-        add_snapshot(&store, inputs, &found, &progress, common.workers())
+        add_snapshot(&store, &claim, inputs, &found, &progress, common.workers())
     })?;
     drop(claim);
     // The snapshot is whole by now.
@@ -87,6 +87,7 @@ pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
 
 fn add_snapshot(
     store: &ChunkStore,
+    claim: &PutClaim,
     inputs: &[String],
     found: &FoundFiles,
     progress: &Progress,
@@ -95,7 +96,11 @@ fn add_snapshot(
     let extractors = Arc::new(Extractors::of_this_program()?);
     let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%S.%3fZ");
     let name = format!("{time}-{:012x}", ChunkStore::unique() >> 16);
-    let (mut adder, mut earlier) = (ChunkAdder::new(store)?, EarlierFiles::open(store, inputs, UNDONE_BY)?);
+    let snapshots = store.snapshots(|_, damage| say(format_args!("warning: {damage}")))?;
+    warn_of_clock(&snapshots);
+    let number = snapshots.iter().map(|snapshot| snapshot.number).max().unwrap_or(0) + 1;
+    let mut adder = ChunkAdder::new(store)?;
+    let mut earlier = EarlierFiles::open(store, snapshots, inputs, UNDONE_BY);
     let mut snapshot = SnapshotWriter::new(store, &name)?;
     let mut counts = SnapshotCounts { unread: found.unread, ..SnapshotCounts::default() };
     let mut rest = &found.files[..];
@@ -137,9 +142,10 @@ fn add_snapshot(
         bail!("no file could be read, so there is no snapshot");
     }
     let AddedChunks { packs, stored_bytes, new_chunks, new_chunk_bytes } = adder.finish()?;
-    snapshot.finish(store, |files| {
+    snapshot.finish(store, claim, |files| {
         Ok(SnapshotManifest {
             name: name.clone(),
+            number,
             time: now(),
             host: LockOwner::of_this_process().host,
             inputs: inputs.to_vec(),
@@ -150,6 +156,18 @@ fn add_snapshot(
             undone_by: UNDONE_BY.to_owned(),
         })
     })
+}
+
+/// Warns if the clock of this machine is behind the time of a snapshot that is there already.
+fn warn_of_clock(snapshots: &[SnapshotManifest]) {
+    let newest = snapshots.iter().max_by_key(|snapshot| snapshot.time);
+    if let Some(newest) = newest.filter(|newest| newest.time > now()) {
+        say(one_line(&format!(
+            "warning: the clock of this machine is behind the time of the snapshot \"{}\": one of the two clocks is wrong. \
+             Snapshots stay in the order of their puts, but chunk forget --older-than goes by their times",
+            newest.name
+        )));
+    }
 }
 
 /// Returns how many of the first files are cut at the same time: as many as need no more memory than one long file for each

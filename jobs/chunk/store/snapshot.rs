@@ -8,6 +8,7 @@ use cluster::{Error, Store, one_line};
 use datasets::DeflatePart;
 use serde::{Deserialize, Serialize};
 
+use super::claims::PutClaim;
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
 use crate::cli::exit::WrongUse;
@@ -22,6 +23,10 @@ const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
 pub(in crate::chunk) struct SnapshotManifest {
     /// Its name, which begins with its time.
     pub name: String,
+    /// Number that is greater than those of the snapshots that were there when its put began. Those of earlier programs
+    /// have none.
+    #[serde(default)]
+    pub number: u64,
     /// Time at which it was made, in milliseconds since 1970.
     pub time: u64,
     /// Host on which it was made.
@@ -118,7 +123,7 @@ pub(in crate::chunk) struct ChunkRun {
 }
 
 impl ChunkStore {
-    /// Returns the snapshots, the oldest first. One that is damaged is left out; `each_damage` gets its name, and what is wrong.
+    /// Returns the snapshots in the order of their puts, whatever the clocks of these said. One that is damaged is left out; `each_damage` gets its name, and what is wrong.
     pub fn snapshots(&self, mut each_damage: impl FnMut(&str, String)) -> Result<Vec<SnapshotManifest>> {
         let mut snapshots = Vec::new();
         for entry in self.store.children_if_any(&self.path_of("snapshots"))? {
@@ -139,11 +144,11 @@ impl ChunkStore {
                 Err(error) => each_damage(name, one_line(&format!("{error:#}")).to_string()),
             }
         }
-        snapshots.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
+        snapshots.sort_by(|a, b| (a.number, a.time, &a.name).cmp(&(b.number, b.time, &b.name)));
         Ok(snapshots)
     }
 
-    /// Returns all snapshots, the oldest first. `advice`: for a user whose store has one that is damaged.
+    /// Returns all snapshots in the order of their puts. `advice`: for a user whose store has one that is damaged.
     ///
     /// # Errors
     /// Those of the store, and when a snapshot is damaged.
@@ -224,16 +229,26 @@ impl SnapshotWriter {
 
     /// Finishes the list of files, and makes everything in the store durable. Then `complete` gets the summary of the list
     /// and returns the manifest, which makes the snapshot one.
+    ///
+    /// # Errors
+    /// When the claim of the put is gone; those of the store.
     pub fn finish(
         self,
         store: &ChunkStore,
+        claim: &PutClaim,
         complete: impl FnOnce(RunSummary) -> Result<SnapshotManifest>,
     ) -> Result<SnapshotManifest> {
         let summary = self.run.finish()?;
         self.store.settle(&store.path)?;
+        claim.check()?;
         let manifest = complete(summary)?;
         let path = store.manifest_path(&self.name);
         write_sealed(self.store.as_ref(), &path, &store.path_of("snapshots"), &manifest)?;
+        // What it wants may be gone if nobody knew of the put any more.
+        claim.check().inspect_err(|_| {
+            // Only the first error is reported.
+            drop(self.store.remove(&path));
+        })?;
         Ok(manifest)
     }
 }
