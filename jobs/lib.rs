@@ -27,7 +27,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use launch::build_identity::hash_of_program;
 use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
 
-pub use cli::exit::{Locked, WrongUse, exit_code};
+pub use cli::exit::{Locked, WrongUse, advice, exit_code};
 pub use cli::terminal::say;
 pub use launch::launcher::Launch;
 pub use launch::parent_watch::{BOUND, become_bound};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
 use jobs::commands::{check, compare, demo, eval, explain, label, rethreshold, show, tune, why};
-use jobs::{BOUND, Common, become_bound, chunk, dedup, exit_code, index, nightly, say};
+use jobs::{BOUND, Common, advice, become_bound, chunk, dedup, exit_code, index, nightly, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -56,7 +56,7 @@ fn extract() -> ExitCode {
 
 fn fail(error: &anyhow::Error) -> ExitCode {
     // Names in an error may hold any characters, but an error is one line.
-    say(cluster::one_line(&format!("error: {error:#}")));
+    say(cluster::one_line(&format!("error: {error:#}{}", advice(error))));
     ExitCode::from(exit_code(error))
 }
 

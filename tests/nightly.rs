@@ -3,6 +3,7 @@
 
 mod attacks;
 mod damage;
+mod full_disk;
 mod index;
 mod kills;
 mod law;

@@ -1,6 +1,7 @@
 //! The failures of a job that users' scripts can tell apart, and their exit codes.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 use anyhow::{Error, anyhow};
 
@@ -49,6 +50,18 @@ fn is_change(error: &Error) -> bool {
 pub(crate) fn would_come_again(error: &Error) -> bool {
     let all_rejected = matches!(error.downcast_ref(), Some(AllRejected(_)));
     all_rejected || matches!(exit_code(error), 2 | 4) || is_change(error)
+}
+
+/// Returns what to do about a failure that its text does not tell.
+pub fn advice(error: &anyhow::Error) -> &'static str {
+    let kind =
+        error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
+    match kind.last() {
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            ". The disk or the quota is full: what was there before is whole, so free some space and run this again"
+        }
+        _ => "",
+    }
 }
 
 /// Returns the exit code of a failure (docs/guide/finished-outputs.md).

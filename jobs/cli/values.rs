@@ -77,12 +77,26 @@ pub(crate) fn text_of_file(file: &str) -> Result<String> {
     }
 }
 
-/// Reads the ids of a file, one a line. Blank lines are left out.
+/// Reads the ids of a file, one a line, without the CR of a line break of Windows. Empty lines are left out.
 pub(crate) fn ids_of_file(file: &str) -> Result<Vec<String>> {
-    let text = text_of_file(file)?;
-    let mut ids: Vec<String> =
-        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    let mut ids: Vec<String> = id_lines(file)?.iter().map(|line| without_cr(line).to_owned()).collect();
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)
+}
+
+/// Reads the lines of a list of ids as they are, each once. A CR at the end of one may belong to the id or to the line break.
+/// Empty lines are left out.
+pub(crate) fn id_lines(file: &str) -> Result<Vec<String>> {
+    let text = text_of_file(file)?;
+    let mut lines: Vec<String> =
+        text.split('\n').filter(|line| !without_cr(line).is_empty()).map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    Ok(lines)
+}
+
+/// Returns a line without a CR at its end.
+pub(crate) fn without_cr(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
 }

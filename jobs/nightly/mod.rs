@@ -177,8 +177,9 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
             done += 1;
             common.progress.page.iter().for_each(|page| page.set_runs(done));
         }
-        let next = Instant::now() + Duration::from_secs(args.poll);
-        while args.follow && !stop.load(Ordering::Relaxed) && Instant::now() < next {
+        let looked = Instant::now();
+        let is_over = || looked.elapsed() >= Duration::from_secs(args.poll);
+        while args.follow && !stop.load(Ordering::Relaxed) && !is_over() {
             thread::sleep(LOOK);
         }
         if !args.follow || stop.load(Ordering::Relaxed) {

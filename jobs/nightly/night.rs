@@ -17,7 +17,7 @@ use crate::Common;
 use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
-use crate::cli::values::ids_of_file;
+use crate::cli::values::{id_lines, without_cr};
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
@@ -66,7 +66,7 @@ pub(super) struct Night<'a> {
     output: String,
     lexicon: Lexicon,
     of_dedup: DedupOptions,
-    /// Ids of the documents that are withdrawn.
+    /// Lines that name the documents that are withdrawn by their ids.
     withdrawn: Vec<String>,
     plan: Plan,
     reading: Reading,
@@ -94,7 +94,7 @@ impl<'a> Night<'a> {
         }
         let of_dedup = args.options.of_dedup();
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
-        let withdrawn = args.options.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
+        let withdrawn = args.options.retract.as_deref().map(id_lines).transpose()?.unwrap_or_default();
         let plan = match args.inputs.is_empty() {
             true if args.options.retract.is_none() && !args.empty => {
                 bail!(WrongUse(
@@ -216,7 +216,7 @@ impl<'a> Night<'a> {
     fn ids_that_are_back(&self, docs: &EarlierDocs, night: &NightEntry) -> Result<usize> {
         let mut back = 0;
         for id in &self.withdrawn {
-            back += usize::from(docs.docs_of_id(id)?.into_iter().any(|doc| number_of(doc) >= night.end));
+            back += usize::from(docs_of_line(docs, id)?.into_iter().any(|doc| number_of(doc) >= night.end));
         }
         Ok(back)
     }
@@ -290,7 +290,7 @@ impl<'a> Night<'a> {
         let mut going = Vec::new();
         let mut unknown = Vec::new();
         for id in &self.withdrawn {
-            let of_id = docs.docs_of_id(id)?;
+            let of_id = docs_of_line(docs, id)?;
             if of_id.is_empty() {
                 unknown.push(id);
             }
@@ -308,12 +308,18 @@ impl<'a> Night<'a> {
     }
 }
 
+/// Returns the documents with the id of a line. If none has it byte for byte, a CR at its end belongs to the line break.
+fn docs_of_line(docs: &EarlierDocs, line: &str) -> Result<Vec<DocId>> {
+    let of_line = docs.docs_of_id(line)?;
+    if of_line.is_empty() && line.ends_with('\r') { docs.docs_of_id(without_cr(line)) } else { Ok(of_line) }
+}
+
 /// Returns the hash of the names, lengths and times of the input files, and of the withdrawn ids.
 pub(super) fn hash_of_input(plan: &Plan, withdrawn: &[String]) -> Result<String> {
     let mut text = String::new();
     for file in &plan.files {
         writeln!(text, "{}\0{}\0{:?}", file.full_path(), file.bytes, file.version.modified)?;
     }
-    withdrawn.iter().try_for_each(|id| writeln!(text, "-{id}"))?;
+    withdrawn.iter().try_for_each(|line| writeln!(text, "-{}", without_cr(line)))?;
     Ok(format!("{:032x}", xxh3_128(text.as_bytes())))
 }

@@ -13,7 +13,7 @@ use super::stats::print_stats;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
-use crate::cli::values::{ids_of_file, paths};
+use crate::cli::values::{id_lines, paths, without_cr};
 use crate::state::{
     CommittedVersion, StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id,
 };
@@ -180,7 +180,7 @@ impl StateOption {
         let folder = StateFolder::open_existing(&Stores::new(), &self.state)?;
         let StateCheck { mut faults, whole } = check_state(&folder)?;
         if let Some(file) = erased {
-            faults.extend(left_of(&folder, &ids_of_file(file)?)?);
+            faults.extend(left_of(&folder, &id_lines(file)?)?);
         }
         for fault in &faults {
             print(cluster::one_line(fault) + "\n")?;
@@ -194,9 +194,10 @@ impl StateOption {
     }
 }
 
-/// Returns a line for each id that a file of any version still has.
-fn left_of(folder: &StateFolder, ids: &[String]) -> Result<Vec<String>> {
-    let wanted: BTreeSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
+/// Returns a line for each id that a file of any version still has. `lines`: those of a list of ids.
+fn left_of(folder: &StateFolder, lines: &[String]) -> Result<Vec<String>> {
+    let ids = lines.iter().flat_map(|line| [line.as_str(), without_cr(line)]);
+    let wanted: BTreeSet<&[u8]> = ids.map(str::as_bytes).collect();
     let hashes: BTreeSet<u64> = wanted.iter().map(|id| key_of_id(id)).collect();
     let (mut seen, mut left) = (BTreeSet::new(), Vec::new());
     for version in folder.versions()? {

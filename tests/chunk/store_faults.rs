@@ -274,3 +274,19 @@ fn a_damaged_snapshot_can_be_forgotten_and_hides_no_later_one() {
     here.run(&format!("chunk forget store {third}")).ends(0);
     assert!(here.run("chunk restore store restored --overwrite").ends(0).stderr.contains(&second));
 }
+
+/// A store that lies in what is put would hold itself.
+#[test]
+fn the_store_itself_is_not_put() {
+    let here = Folder::new();
+    here.write("in/x", "text");
+    std::os::unix::fs::symlink(here.path("in"), here.path("link")).unwrap();
+    for input in ["in", "link", "in/../in"] {
+        here.run("chunk put in/store in/x").ends(0);
+        let put = here.run(&format!("chunk put in/store {input}")).ends(0);
+        assert!(put.stderr.contains("in/store\" is or lies in the store") || input == "link", "{put:?}");
+        assert!(put.stderr.contains("left out") && put.stdout.contains(": 1 files"), "{put:?}");
+    }
+    let inside = here.run("chunk put in/store in/store/packs").ends(2);
+    assert!(inside.stderr.contains("lies in the store"), "{inside:?}");
+}

@@ -110,3 +110,18 @@ fn one_that_follows_takes_what_comes_until_it_is_told_to_end() {
     assert_eq!(nights(&here), ["dt=1", "dt=2"]);
     assert!(!here.path("state/_temporary").exists());
 }
+
+/// A pause that no clock can tell lasts until the signal comes.
+#[test]
+fn the_longest_pause_between_two_looks_is_no_panic() {
+    let here = Folder::new();
+    partition(&here, "dt=1", true);
+    let follow = format!("{SINCE} --progress none --follow --poll {}", u64::MAX);
+    let mut follows = here.command(&follow).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the night", Duration::from_secs(60), || {
+        here.path("clean/dt=1/_SUCCESS").exists() && !here.path("state/_temporary").exists()
+    });
+    thread::sleep(Duration::from_millis(500));
+    signal(follows.id(), "TERM");
+    assert_eq!(follows.wait().unwrap().code(), Some(0));
+}

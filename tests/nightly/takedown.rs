@@ -105,3 +105,26 @@ fn a_rollback_leads_to_the_version_that_a_compaction_has_made() {
     assert_eq!(export(&here, "state"), compacted);
     is_sound(&here, "state");
 }
+
+#[test]
+fn ids_of_white_space_or_with_a_carriage_return_are_withdrawn_byte_for_byte() {
+    let here = Folder::new();
+    let ids = ["  ", "x\r", "x", "y"];
+    let docs = ids.iter().zip(["甲乙丙丁", "戊己庚辛", "子丑寅卯", "辰巳午未"]).map(|(id, text)| (*id, text));
+    here.write("first.jsonl", json_lines(docs).replace('\r', "\\r"));
+    here.run(&format!("{NIGHT} --output first first.jsonl")).ends(0);
+    let mut left = vec!["  ", "x\r", "x", "y"];
+    // A CR belongs to the id if there is such an id, and else to the line break.
+    for (night, list, gone) in
+        [("a", "  \n\r\n\n", "  "), ("b", "x\r\n", "x\r"), ("c", "x\r\n", "x"), ("d", "y\r\n", "y")]
+    {
+        here.write("ids.txt", list);
+        here.run(&format!("{NIGHT} --output {night} --retract ids.txt")).ends(0);
+        left.retain(|id| *id != gone);
+        let kept: Vec<_> = export(&here, "state").into_iter().map(|doc| doc.id).collect();
+        assert_eq!(kept, left, "{night}");
+    }
+    here.run("nightly compact --state state").ends(0);
+    here.write("ids.txt", ids.join("\n"));
+    here.run("nightly check --state state --erased ids.txt").ends(0);
+}

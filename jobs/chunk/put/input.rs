@@ -5,10 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Store, Stores};
+use cluster::{Store, Stores, one_line, path_of_text};
 
-use super::local_files::each_local_file;
+use super::local_files::{each_local_file, lies_in_the_store};
 use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
 
 /// A file that is put.
 #[derive(Clone)]
@@ -31,11 +32,18 @@ pub(super) struct FoundFiles {
 }
 
 /// Finds all files at and below the inputs, hidden ones too. Links are followed. Whatever cannot be looked at below a local
-/// input is told of and counted.
+/// input is told of and counted. The folder `own`, which is the store that they are put into, is told of and left out.
 ///
 /// # Errors
-/// Those of the stores, and [`WrongUse`] when two files have one name, or an input has none.
-pub(super) fn find_files(stores: &Stores, inputs: &[String]) -> Result<FoundFiles> {
+/// Those of the stores, and [`WrongUse`] when two files have one name, or an input has none or lies in `own`.
+pub(super) fn find_files(stores: &Stores, inputs: &[String], own: &str) -> Result<FoundFiles> {
+    let (own_store, own_path) = stores.locate(own)?;
+    let own_path = own_path.trim_end_matches('/');
+    // A store that does not exist yet has no files.
+    let own_folder = match own_store.prefix() {
+        "" => path_of_text(own_path).canonicalize().ok(),
+        _ => None,
+    };
     let mut found = FoundFiles { files: Vec::new(), unread: 0 };
     for input in inputs {
         let (store, path) = stores.locate(input)?;
@@ -57,13 +65,25 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String]) -> Result<FoundFile
                     path: path.to_owned(),
                 });
             };
-            found.unread += each_local_file(path, each)?;
+            found.unread += each_local_file(path, own_folder.as_deref(), each)?;
             continue;
         }
         // What is listed of a file is the file itself.
         let mut entries = store.everything(path)?;
         if entries.is_empty() {
             entries = store.children(path)?;
+        }
+        let is_own = |path: &str| {
+            let below = path.strip_prefix(own_path).filter(|_| store.prefix() == own_store.prefix());
+            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        };
+        if is_own(path) {
+            bail!(WrongUse(lies_in_the_store(input)));
+        }
+        let all = entries.len();
+        entries.retain(|entry| !is_own(&entry.path));
+        if entries.len() < all {
+            say(one_line(&format!("warning: {}, and is left out", lies_in_the_store(own))));
         }
         for entry in entries.into_iter().filter(|entry| !entry.directory) {
             found.files.push(PutFile {

@@ -11,14 +11,22 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 
 /// Calls `each` with the path and the metadata of every file at or below a path. Links are followed, but not to a folder that
-/// the link lies in. What is neither a file nor a folder is told of and left out.
+/// the link lies in. What is neither a file nor a folder is told of and left out, and so are the folder `left_out`, which has no
+/// links in its path, and folders below it.
 ///
 /// Returns the number of files and folders below the path that cannot be looked at, each of which is told of. Listings of a
 /// store end at the first of these.
 ///
 /// # Errors
 /// When the path itself cannot be looked at, and [`WrongUse`] when it is neither a file nor a folder.
-pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata)) -> Result<u64> {
+pub(super) fn each_local_file(
+    path: &str,
+    left_out: Option<&Path>,
+    mut each: impl FnMut(&str, &Metadata),
+) -> Result<u64> {
+    let is_left_out = |folder: &Path| {
+        left_out.is_some_and(|left_out| folder.canonicalize().is_ok_and(|real| real.starts_with(left_out)))
+    };
     let metadata = fs::metadata(path_of_text(path)).map_err(|error| Error::io(path, "look at", error))?;
     if metadata.is_file() {
         each(path, &metadata);
@@ -26,6 +34,9 @@ pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata))
     }
     if !metadata.is_dir() {
         bail!(WrongUse(format!("\"{path}\" is neither a file nor a folder")));
+    }
+    if is_left_out(&path_of_text(path)) {
+        bail!(WrongUse(lies_in_the_store(path)));
     }
     fs::read_dir(path_of_text(path)).map_err(|error| Error::io(path, "list", error))?;
     let (mut unread, mut folders) = (0, vec![path.to_owned()]);
@@ -52,6 +63,9 @@ pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata))
             let child = text_of_path(found.as_os_str());
             match look(&found) {
                 Ok(FoundEntry::File(metadata)) => each(&child, &metadata),
+                Ok(FoundEntry::Folder) if is_left_out(&found) => {
+                    say(one_line(&format!("warning: {}, and is left out", lies_in_the_store(&child))));
+                }
                 Ok(FoundEntry::Folder) => folders.push(child),
                 Ok(FoundEntry::Nothing) => {}
                 Ok(FoundEntry::Other) => {
@@ -62,6 +76,11 @@ pub(super) fn each_local_file(path: &str, mut each: impl FnMut(&str, &Metadata))
         }
     }
     Ok(unread)
+}
+
+/// Says that what is to be put is the store, or lies in it.
+pub(super) fn lies_in_the_store(path: &str) -> String {
+    format!("\"{path}\" is or lies in the store that it would be put into")
 }
 
 /// Kind of the thing that lies at a path.

@@ -49,7 +49,7 @@ const UNDONE_BY: &str = "preflate-rs 0.7.6";
 /// used by the next put.
 pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
     let stores = Stores::new();
-    let found = find_files(&stores, inputs)?;
+    let found = find_files(&stores, inputs, uri)?;
     let store = ChunkStore::open_or_create(&stores, uri)?;
     let claim = PutClaim::new(&store)?;
     let (progress, configuration) = (Progress::default(), json!({"inputs": inputs}));
