@@ -219,8 +219,8 @@ fn left_of(folder: &StateFolder, lines: &[String]) -> Result<Vec<String>> {
                 let id = if id.is_empty() { String::new() } else { format!(" \"{id}\"") };
                 if is_left && left.len() < 20 {
                     left.push(format!(
-                        "\"{}\" of version {version} still has the id{id}: withdraw it, then run nightly compact",
-                        run.file
+                        "the table \"{}\" of version {version} still has the id{id}: withdraw it, then run nightly compact",
+                        run.table.name()
                     ));
                 }
             }

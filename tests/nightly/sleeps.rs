@@ -100,7 +100,10 @@ fn a_run_that_was_asleep_harms_no_other(line: &'static str) {
         for step in STEPS {
             scope.spawn(move || {
                 let trials = Trials::new();
-                let count = (1..).take_while(|&number| sleeps(&trials, line, step, number)).count();
+                // All that readers see is renamed. Not all of the many other steps are tried.
+                let apart = if step == "rename" { 1 } else { 3 };
+                let numbers = (1..).step_by(apart);
+                let count = numbers.take_while(|&number| sleeps(&trials, line, step, number)).count();
                 println!("{count} sleeps at {step} of {line}");
             });
         }

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use cluster::{Store, Stores, one_line, path_of_text};
 
 use super::local_files::{each_local_file, lies_in_the_store};
+use crate::chunk::store::ChunkStore;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 
@@ -40,8 +41,9 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String], own: &str) -> Resul
     let (own_store, own_path) = stores.locate(own)?;
     let own_path = own_path.trim_end_matches('/');
     // A store that does not exist yet has no files.
+    let has_own = ChunkStore::exists(stores, own)?;
     let own_folder = match own_store.prefix() {
-        "" => path_of_text(own_path).canonicalize().ok(),
+        "" if has_own => path_of_text(own_path).canonicalize().ok(),
         _ => None,
     };
     let mut found = FoundFiles { files: Vec::new(), unread: 0 };
@@ -74,7 +76,8 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String], own: &str) -> Resul
             entries = store.children(path)?;
         }
         let is_own = |path: &str| {
-            let below = path.strip_prefix(own_path).filter(|_| store.prefix() == own_store.prefix());
+            let below =
+                path.strip_prefix(own_path).filter(|_| has_own && store.prefix() == own_store.prefix());
             below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
         };
         if is_own(path) {

@@ -46,6 +46,12 @@ impl ChunkStore {
         }
     }
 
+    /// Whether a folder is a store.
+    pub fn exists(stores: &Stores, uri: &str) -> Result<bool> {
+        let (store, path) = stores.locate(uri)?;
+        Ok(store.exists(&format!("{}/{SETTINGS}", path.trim_end_matches('/')))?)
+    }
+
     /// Opens a store, or makes one in a folder that is missing or empty.
     ///
     /// # Errors
@@ -53,8 +59,7 @@ impl ChunkStore {
     pub fn open_or_create(stores: &Stores, uri: &str) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
-        let is_new = !store.exists(&format!("{path}/{SETTINGS}"))?;
-        if is_new && store.children_if_any(&path)?.is_empty() {
+        if !ChunkStore::exists(stores, uri)? && store.children_if_any(&path)?.is_empty() {
             write_sealed(
                 store.as_ref(),
                 &format!("{path}/{SETTINGS}"),
