@@ -89,6 +89,14 @@ impl HeldFolder {
         change(self.store.as_ref())
     }
 
+    /// Makes a change of a store that can rename files if the folder is the one that is locked.
+    fn by_rename(&self, change: impl FnOnce(&dyn Rename) -> Result<(), Error>) -> Result<(), Error> {
+        self.change(|store| match store.showing() {
+            Showing::Rename(renames) => change(renames),
+            Showing::Uploads(_) => Ok(()),
+        })
+    }
+
     /// Begins a file if the folder is the one that is locked.
     fn output(
         &self,
@@ -166,17 +174,15 @@ impl Store for HeldFolder {
 
 impl Rename for HeldFolder {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        self.change(|store| match store.showing() {
-            Showing::Rename(renames) => renames.rename(from, to),
-            Showing::Uploads(_) => Ok(()),
-        })
+        self.by_rename(|renames| renames.rename(from, to))
+    }
+
+    fn rename_over(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.by_rename(|renames| renames.rename_over(from, to))
     }
 
     fn remove_empty(&self, path: &str) -> Result<(), Error> {
-        self.change(|store| match store.showing() {
-            Showing::Rename(renames) => renames.remove_empty(path),
-            Showing::Uploads(_) => Ok(()),
-        })
+        self.by_rename(|renames| renames.remove_empty(path))
     }
 }
 

@@ -37,7 +37,7 @@ const ATTEMPTS: usize = 10;
 /// An open index.
 ///
 /// One process may write it; the lock is that of the operating system, so it ends with its process. It writes to the folder
-/// that it has locked, and to no other one that has taken its name ([`HeldFolder`]). Any number of processes may read it
+/// that it has locked, and to no other one that has taken its name. Any number of processes may read it
 /// meanwhile, each as it was when it was opened.
 pub struct IndexFolder {
     pub(super) store: Arc<dyn Store>,
@@ -122,7 +122,7 @@ impl IndexFolder {
     /// Opens an index to change it. `wait`: how long to wait for the process that is changing it.
     ///
     /// # Errors
-    /// [`WrongUse`] when there is no index; [`Locked`] when another process is changing it.
+    /// [`WrongUse`] when there is no index; [`Locked`](crate::cli::exit::Locked) when another process is changing it.
     pub fn open(path: &str, lexicon: &Lexicon, wait: Duration) -> Result<Self> {
         IndexFolder::open_on(Arc::new(Local), path, lexicon, wait)
     }
