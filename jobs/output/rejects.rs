@@ -108,7 +108,12 @@ impl Rejects {
         }
         let (count, Reject { path, offset, reason, head, .. }) = (self.count(), example);
         let head = head.trim_end();
-        let begins = if head.is_empty() { String::new() } else { format!("; it begins with {head:?}") };
+        // The first bytes of a file that is no text tell nobody anything.
+        let is_text = |c: char| c != '\u{fffd}' && (!c.is_control() || c.is_whitespace());
+        let begins = match !head.is_empty() && head.chars().all(is_text) {
+            true => format!("; it begins with {head:?}"),
+            false => String::new(),
+        };
         bail!(AllRejected(format!(
             "every record was rejected ({count}), so nothing was written; the commonest reason ({of_kind} of them): \
              \"{path}\" at {offset}: {reason}{begins}"

@@ -32,7 +32,7 @@ fn texts(docs: usize, seed: u64, ends: &[&str]) -> Vec<Text> {
                     random.text(chars)
                 }
                 (1, count) => earlier[random.below(count)].clone(),
-                // Of the latest, or of any.
+                // One of the latest is changed, or any.
                 (2, count) => changed(&earlier[count - 1 - random.below(4)], &mut random),
                 (_, count) => changed(&earlier[random.below(count)], &mut random),
             };

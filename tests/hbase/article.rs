@@ -88,7 +88,7 @@ fn puts_into_one_row_are_lost_without_its_lock() {
     let docs: Vec<(u64, String)> =
         (0..400).map(|number| (fingerprint(&mut random), number.to_string())).collect();
     let all: BTreeSet<String> = docs.iter().map(|(_, id)| id.clone()).collect();
-    // Of no other block, so that they are found in that row alone.
+    // The fingerprint is of no other block, so the matches are found in that row alone.
     let asked = 0x4E00 << 48 | 0x1234_5678_9ABC;
     let found = |table: &str, switches: &[&str]| {
         found(table, &[&["block=true", "size=150"], switches].concat(), &docs, 8, &[asked], 64)

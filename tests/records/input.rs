@@ -309,7 +309,7 @@ fn what_is_no_input_costs_nothing_and_is_said_once_for_each_kind() {
     for name in ["day=1/a.jsonl", "_day=2/b.jsonl", "c.jsonl._COPYING_", "d.jsonl._COPYING_", ".e.jsonl"] {
         here.write(&format!("in/{name}"), line(name));
     }
-    // What a reducer leaves that had nothing to write, and a gzip file in a block that is filled with zeros.
+    // A reducer that had nothing to write leaves an empty part, and some tools fill a block with zeros behind a gzip file.
     here.write("in/part-00001", "");
     let mut gzip = GzEncoder::new(Vec::new(), Default::default());
     gzip.write_all(line("f").as_bytes()).unwrap();

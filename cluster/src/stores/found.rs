@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
+
 use super::checked::Checked;
 use super::error::Error;
 use super::name::NameBelow;
@@ -113,24 +115,7 @@ fn is_partition(name: &str) -> bool {
 
 /// Returns the text with each `%XX` replaced by the byte that it stands for, as Hive escapes it.
 fn unescaped(text: &str) -> String {
-    let byte = |digits: &str| u8::from_str_radix(digits, 16).ok();
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('%') {
-        bytes.extend(before.as_bytes());
-        match after.get(..2).and_then(byte) {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(b'%');
-                rest = after;
-            }
-        }
-    }
-    bytes.extend(rest.as_bytes());
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) struct ApiError {
     line: String,
     /// Seconds after which the request may succeed.
     retry_after: Option<u64>,
-    /// What was done nevertheless: members of the answer.
+    /// More members of the answer, which say what was done nevertheless.
     done: Map<String, Value>,
 }
 

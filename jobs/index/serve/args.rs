@@ -66,7 +66,7 @@ pub(in crate::index) struct ServeArgs {
     pub max_requests: usize,
     /// Seconds that a request may take, its body included
     ///
-    /// What was done of a change by then is durable, and the answer says it. A body of which less than 8K a second comes is
+    /// The part of a change that was done by then is durable, and the answer says how much that is. A body of which less than 8K a second comes is
     /// refused after five seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub timeout: u64,

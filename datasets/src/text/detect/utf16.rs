@@ -13,7 +13,7 @@ struct UnitCounts {
     low: usize,
     /// Han, kana, their punctuation, quotes and dashes, and full-width letters.
     wide: usize,
-    /// Of these, units whose high byte is that of kana, or is below 0x80. In UTF-16 half of all Han are there; text in
+    /// Wide units whose high byte is that of kana, or is below 0x80. In UTF-16 half of all Han are there; text in
     /// Shift_JIS that is read in pairs has none.
     early: usize,
     /// Hangul, other punctuation and signs.

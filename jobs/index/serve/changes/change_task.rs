@@ -36,7 +36,7 @@ pub(in crate::index::serve) enum WriteRequest {
     Drop,
 }
 
-/// What was done of a change, all of which is durable.
+/// The part of a change that was done, all of which is durable.
 pub(in crate::index::serve) enum WriteReply {
     /// Answers about the first documents of a request.
     Answers(Vec<QueryAnswer>),
@@ -72,7 +72,7 @@ pub(super) struct ChangeTask {
     durable: usize,
 }
 
-/// What is to be done, and what was done of it.
+/// A change, and the part of it that was done.
 enum ChangeWork {
     Insert {
         docs: Vec<PreparedDoc>,

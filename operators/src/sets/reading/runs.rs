@@ -48,7 +48,7 @@ impl Runs {
         let share = |of_a: usize, of_b: usize| {
             Similarity::ratio(shared, (of_a + of_b).saturating_sub(shared + 4).max(1))
         };
-        // What stands before the first common unit and behind the last one. (Of one hunk that is both, nothing is left.)
+        // The frame stands before the first common unit and behind the last one. Nothing is left of one hunk that is both.
         let head = hunks.first().filter(|hunk| hunk.a.start == 0 && hunk.b.start == 0);
         let tail = hunks.last().filter(|hunk| hunk.a.end == a.len() && hunk.b.end == b.len());
         let frame = |side: fn(&Hunk) -> usize| [head, tail].into_iter().flatten().map(side).sum::<usize>();
