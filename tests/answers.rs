@@ -1,7 +1,7 @@
 //! Tests that no document is removed without proof, and that the answer is the same for any number of
 //! workers, order of the inputs and size of the splits.
 
-mod against;
+pub mod against;
 pub mod brute;
 mod corpora;
 mod empty_texts;

@@ -7,6 +7,7 @@ pub mod kills;
 pub mod lock;
 mod manifest;
 mod stores;
+pub mod trouble;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -9,6 +9,7 @@
 //! | `nightly` | whatever came and was withdrawn in whichever order, the answer is that of one batch |
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
+//! | `models` | random operations by runs that have bad luck give what the simplest program gives |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
 //! | `chunk` | files come back from a store as they were; block methods save what they say; nothing else than what repeats goes |
 //! | `serve` | a served index answers as the command line does, and what it acknowledges lasts |
@@ -41,6 +42,7 @@ mod guide;
 mod hbase;
 mod layers;
 mod memory;
+mod models;
 mod nightly;
 mod processes;
 mod random;

@@ -10,7 +10,7 @@ mod law;
 mod ledger;
 mod refusals;
 mod repair;
-mod sequence;
+pub mod sequence;
 mod servers;
 mod since;
 mod sleeps;

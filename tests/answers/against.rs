@@ -16,7 +16,7 @@ use crate::faults::{command, processes};
 use crate::support::{Folder, Random, run, sorted};
 
 /// Methods that find every pair that their rule matches in these corpora.
-const METHODS: [&str; 6] = [
+pub const METHODS: [&str; 6] = [
     "auto:search=exact,short=0.5,long=0.5",
     "jaccard:0.6,features=char:2,clean=none",
     "contained:0.7,features=char:2,clean=none",
@@ -30,14 +30,14 @@ type Removed = (String, String, &'static str, Option<Similarity>);
 
 /// Answer of the naive reference.
 #[derive(Debug, Default)]
-struct Answer {
+pub struct Answer {
     removed: Vec<Removed>,
     /// Pairs, and whether they are identical.
     pairs: BTreeSet<(String, String, bool)>,
 }
 
 /// Makes texts that repeat, vary and contain each other.
-fn texts(random: &mut Random, count: usize) -> Vec<String> {
+pub fn texts(random: &mut Random, count: usize) -> Vec<String> {
     let bases: Vec<Vec<char>> = (0..count / 5).map(|_| random.text(60).chars().collect()).collect();
     let text = |random: &mut Random| {
         let mut text = bases[random.below(bases.len())].clone();
@@ -61,7 +61,7 @@ fn texts(random: &mut Random, count: usize) -> Vec<String> {
 }
 
 /// Writes documents with a name of their own in files of a folder, in this order, and returns them.
-fn write(here: &Folder, folder: &str, texts: &[String]) -> Vec<Doc> {
+pub fn write(here: &Folder, folder: &str, texts: &[String]) -> Vec<Doc> {
     let docs: Vec<Doc> =
         texts.iter().enumerate().map(|(number, text)| Doc::new(format!("{folder}{number}"), text)).collect();
     for (number, docs) in docs.chunks(docs.len().div_ceil(3)).enumerate() {
@@ -71,7 +71,7 @@ fn write(here: &Folder, folder: &str, texts: &[String]) -> Vec<Doc> {
 }
 
 /// Decides what `method` removes from `input`, by comparing every document with every other.
-fn naive(method: &str, reference: &[Doc], input: &[Doc], within: bool) -> Answer {
+pub fn naive(method: &str, reference: &[Doc], input: &[Doc], within: bool) -> Answer {
     let spec: Spec = method.parse().unwrap();
     let verify = spec.approximate().then(|| "0.8".parse().unwrap());
     let mut method = spec.method(&Lexicon::default(), &Statistics::default(), verify).unwrap();
@@ -119,7 +119,7 @@ fn naive(method: &str, reference: &[Doc], input: &[Doc], within: bool) -> Answer
 }
 
 /// Checks an output against the answer, and that all else of the input is kept byte for byte.
-fn check(here: &Folder, output: &str, answer: &Answer, input: &[Doc], what: &str) {
+pub fn check(here: &Folder, output: &str, answer: &Answer, input: &[Doc], what: &str) {
     let removed: Vec<Removed> = here
         .objects(&format!("{output}/removed"), ".jsonl")
         .iter()

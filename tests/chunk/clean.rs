@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use crate::support::{Folder, Random, Tree};
 
 /// Document of a test: its id and its text.
-pub(super) type Text = (String, String);
+pub type Text = (String, String);
 
 /// For each unit that counts as another one: that unit, and the similarity of the two.
-pub(super) type Kin = HashMap<String, (String, f64)>;
+pub type Kin = HashMap<String, (String, f64)>;
 
 /// Stands for null in a table that is read back.
 const NULL: &str = "null";
 
 /// Returns texts of few different units, with empty lines, missing newlines and sentences that end in several ways.
-fn texts(count: usize, seed: u64) -> Vec<Text> {
+pub fn texts(count: usize, seed: u64) -> Vec<Text> {
     let units = [
         "短。",
         "\n",
@@ -44,7 +44,7 @@ fn texts(count: usize, seed: u64) -> Vec<Text> {
     (0..count).map(|at| (format!("d{at}"), text())).collect()
 }
 
-pub(super) fn write_jsonl(folder: &Folder, name: &str, texts: &[Text]) {
+pub fn write_jsonl(folder: &Folder, name: &str, texts: &[Text]) {
     let lines = texts
         .iter()
         .map(|(id, text)| json!({"id": id, "text": text, "more": [1, {"x": "é"}]}).to_string() + "\n");
@@ -52,7 +52,7 @@ pub(super) fn write_jsonl(folder: &Folder, name: &str, texts: &[Text]) {
 }
 
 /// Cuts a text into units in the simplest way.
-pub(super) fn units(unit: &str, text: &str) -> Vec<String> {
+pub fn units(unit: &str, text: &str) -> Vec<String> {
     let mut units = vec![String::new()];
     if unit == "paragraph" {
         for line in text.split_inclusive('\n') {
@@ -79,19 +79,19 @@ pub(super) fn units(unit: &str, text: &str) -> Vec<String> {
 
 /// Documents and spans that the simplest program leaves.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Cleaned {
+pub struct Cleaned {
     pub kept: Vec<Text>,
     pub removed: Vec<String>,
     /// Rows of the table, without places.
     pub spans: Vec<Vec<String>>,
 }
 
-fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: usize) -> Cleaned {
+pub fn naive(texts: &[Text], unit: &str, keep: &str, min_chars: usize, min_repeats: usize) -> Cleaned {
     naive_near(texts, &Kin::new(), unit, keep, min_chars, min_repeats)
 }
 
 /// The same where some units count as others.
-pub(super) fn naive_near(
+pub fn naive_near(
     texts: &[Text],
     kin: &Kin,
     unit: &str,
@@ -145,7 +145,7 @@ pub(super) fn naive_near(
 }
 
 /// Reads an output back.
-pub(super) fn cleaned(folder: &Folder, output: &str) -> Cleaned {
+pub fn cleaned(folder: &Folder, output: &str) -> Cleaned {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let kept = folder.objects(&format!("{output}/kept"), "jsonl");
     let removed = folder.objects(&format!("{output}/removed"), "jsonl");

@@ -17,7 +17,7 @@ use zip::write::SimpleFileOptions;
 use crate::support::{Folder, Random, Tree, copy_folder, test_data};
 
 /// Returns a Word document with these paragraphs, and with parts that all have.
-pub(super) fn docx(paragraphs: &[String]) -> Vec<u8> {
+pub fn docx(paragraphs: &[String]) -> Vec<u8> {
     let body: String =
         paragraphs.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
     let space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
@@ -42,12 +42,12 @@ fn paragraphs(random: &mut Random, count: usize) -> Vec<String> {
 }
 
 /// Returns the snapshots and what else `chunk stats --json` says.
-pub(super) fn stats(here: &Folder, store: &str) -> Value {
+pub fn stats(here: &Folder, store: &str) -> Value {
     serde_json::from_str(&here.run(&format!("chunk stats {store} --json")).ends(0).stdout).unwrap()
 }
 
 /// Returns the names of the snapshots, the oldest first.
-pub(super) fn snapshots(here: &Folder) -> Vec<String> {
+pub fn snapshots(here: &Folder) -> Vec<String> {
     let stats = stats(here, "store");
     let names = stats["snapshots"].as_array().unwrap().iter();
     names.map(|snapshot| snapshot["name"].as_str().unwrap().to_owned()).collect()
@@ -55,7 +55,7 @@ pub(super) fn snapshots(here: &Folder) -> Vec<String> {
 
 /// Restores a snapshot into a folder of its own, and returns its files.
 #[track_caller]
-pub(super) fn restored(here: &Folder, store: &str, snapshot: &str) -> Tree {
+pub fn restored(here: &Folder, store: &str, snapshot: &str) -> Tree {
     let folder = here.path("restored");
     if folder.exists() {
         fs::remove_dir_all(&folder).unwrap();

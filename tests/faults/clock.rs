@@ -16,12 +16,14 @@ use crate::support::{Folder, run};
 const DAY: i64 = 24 * 60 * 60;
 const SEEN: &str = "--events events.jsonl";
 
-/// Returns a library that sets the clocks of programs that load it first.
+/// Returns a library that sets the clocks of programs that load it first, and can make them list folders slowly.
 pub fn library(here: &Folder) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/clock.c");
+    let sources = ["clock.c", "listing.c"];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults");
     let library = here.path("clock.so");
     let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
+    cc.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library);
+    cc.args(sources.map(|source| folder.join(source))).arg("-ldl");
     assert!(cc.status().unwrap().success());
     library
 }

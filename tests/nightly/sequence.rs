@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::ledger::{Ledger, Removals, export, is_sound, removals, removed_in};
+use crate::faults::trouble::Trouble;
 use crate::support::{Folder, Random};
 
 /// Method as `nightly` and as `dedup` know it.
@@ -62,6 +63,7 @@ pub struct Sequence {
     nights: usize,
     /// All that was done, for the message of a failure.
     steps: String,
+    trouble: Option<Trouble>,
 }
 
 impl Sequence {
@@ -81,11 +83,17 @@ impl Sequence {
             done: Vec::new(),
             nights: 0,
             steps: format!("seed {seed}, {}, {policy}", method.nightly),
+            trouble: None,
         }
     }
 
-    /// Takes the steps of the sequence, and looks at everything after each of them.
-    pub fn run(&mut self) {
+    /// Returns a sequence whose runs have bad luck.
+    pub fn under(trouble: Trouble, method: Method, seed: u64) -> Self {
+        Sequence { trouble: Some(trouble), ..Sequence::new(method, seed) }
+    }
+
+    /// Takes the steps of the sequence, and looks at everything after each of them. Returns the bad luck that it has had.
+    pub fn run(mut self) -> Option<Trouble> {
         for _ in 0..4 + self.random.below(6) {
             match self.random.below(12) {
                 0 | 1 if !self.done.is_empty() => self.compact(),
@@ -94,12 +102,18 @@ impl Sequence {
                 _ => self.night(),
             }
         }
+        self.trouble
     }
 
     /// Runs the program, which must end with this code.
     fn program(&mut self, line: &str, code: i32) {
-        let run = self.here.run(line);
-        assert_eq!(run.code, Some(code), "{}\n{line}\n{run:?}", self.steps);
+        let (run, may_be_done) = match &mut self.trouble {
+            Some(trouble) => (trouble.run(&self.here, line), true),
+            None => (self.here.run(line), false),
+        };
+        // A night that is done already does not count its rejects again.
+        let is_done = may_be_done && (run.code, code) == (Some(0), 3);
+        assert!(run.code == Some(code) || is_done, "{}\n{line}\n{run:?}", self.steps);
     }
 
     fn workers(&mut self) -> usize {
@@ -276,7 +290,12 @@ impl Sequence {
         let (at, workers) = (self.random.below(self.done.len()), self.workers());
         write!(self.steps, "\nnight {} again", self.done[at].number).unwrap();
         let before = self.here.contents("state");
-        self.program(&format!("{} --workers {workers}", self.done[at].line), 0);
+        let line = format!("{} --workers {workers}", self.done[at].line);
+        self.program(&line, 0);
+        if self.trouble.is_some() {
+            // The next run removes what one has left that died or slept.
+            self.here.run(&line).ends(0);
+        }
         assert!(self.here.contents("state") == before, "the state has changed: {}", self.steps);
     }
 }

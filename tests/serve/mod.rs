@@ -3,7 +3,7 @@
 
 mod browser;
 mod crashes;
-mod http;
+pub mod http;
 mod limits;
 mod places;
 mod turns;
