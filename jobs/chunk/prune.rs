@@ -91,7 +91,7 @@ pub(super) fn prune(args: &PruneArgs, quiet: bool) -> Result<u8> {
     lock.beat(move |error| {
         // Only the first error is reported.
         drop(vanish(store_of_lock.as_ref(), &own));
-        say(format_args!("error: {error:#}"));
+        say(one_line(&format!("error: {error:#}")));
         std::process::exit(1);
     })?;
     let result = lock.fence().and_then(|()| prune_locked(&store, &lock, quiet));

@@ -125,9 +125,8 @@ impl<'a> SplitReader<'a> {
         if end {
             self.at.done(self.split.pieces[self.opened - 1].bytes());
         }
-        if let (Some(_), _) | (_, Some(_)) = self.of_partition {
-            batch.give_all(self.of_partition.0.as_deref(), self.of_partition.1);
-        }
+        let (id, priority) = &self.of_partition;
+        batch.give_all(id.as_deref(), *priority);
         if let Some(sample) = &mut self.sample {
             batch.retain(|doc| sample.holds(doc));
         }
@@ -170,7 +169,7 @@ impl<'a> SplitReader<'a> {
     fn fill(&mut self, mut reader: Box<dyn Reader>, batch: &mut DocBatch) -> Result<bool> {
         let filled = reader.fill(batch);
         if let Some(of) = reader.recognised() {
-            self.at.recognised(&of);
+            self.at.warn_of_encoding(&of);
         }
         let (more, field) = match filled {
             Ok(true) => (true, None),

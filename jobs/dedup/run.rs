@@ -247,9 +247,7 @@ impl DedupRun<'_> {
             self.progress.warn("the reference has no document, so nothing is removed for its sake");
         }
         found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
-        if found.rejects.count_before(self.plan.reference_splits) < found.rejects.count() {
-            found.rejects.check_some_read(found.input.docs, &self.plan, &self.reading)?;
-        }
+        found.rejects.check_some_read(found.input.docs, &self.plan, &self.reading)?;
         Ok(found)
     }
 

@@ -50,7 +50,7 @@ impl FolderLock {
     ///
     /// The lock is open, so no other file has its device and inode. It is another file, or none, once the folder was
     /// renamed, removed or unmounted, and once somebody has removed the lock, so that another process may have it.
-    fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         let failed = |source| Error::Io { path: self.path.clone(), action: "change", source };
         let open = self.file.metadata().map_err(failed)?;
         match fs::metadata(file_of(&self.path)) {
@@ -93,7 +93,9 @@ impl HeldFolder {
     fn by_rename(&self, change: impl FnOnce(&dyn Rename) -> Result<(), Error>) -> Result<(), Error> {
         self.change(|store| match store.showing() {
             Showing::Rename(renames) => change(renames),
-            Showing::Uploads(_) => Ok(()),
+            Showing::Uploads(_) => {
+                Err(Error::io(&self.lock.path, "rename a file of", io::ErrorKind::Unsupported.into()))
+            }
         })
     }
 

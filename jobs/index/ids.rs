@@ -14,7 +14,7 @@ pub(super) struct IdsArgs {
     ids: String,
     /// The file has JSON lines with "id", as export and query print them
     ///
-    /// An id with line breaks, one of white space alone and one that ends with a carriage return are lines of no other file.
+    /// Only so can an id be deleted that is empty, has a line break, or ends with a carriage return.
     #[arg(long)]
     json: bool,
 }

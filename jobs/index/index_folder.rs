@@ -52,6 +52,8 @@ pub struct IndexFolder {
     pub(super) floor: LogFloor,
     /// The log; `None` if the index is open to be read. Whoever makes changes durable holds it, and not the topics.
     pub(super) log: Option<Arc<Mutex<LogWriter>>>,
+    /// The lock of an index that is open to be changed.
+    pub(super) lock: Option<Arc<FolderLock>>,
     /// Buffer for a record of the log.
     pub(super) record: Vec<u8>,
     /// Changes that readers do not see yet; `None` if they see each change as soon as it is made.
@@ -86,7 +88,7 @@ impl IndexFolder {
         // A refusal leaves nothing behind, not even the lock.
         refuse_others(store.as_ref(), &path)?;
         store.create_dir(&path)?;
-        let store = locked(store, &path, Duration::ZERO)?;
+        let (lock, store) = locked(store, &path, Duration::ZERO)?;
         refuse_others(store.as_ref(), &path)?;
         write_sealed(store.as_ref(), &format!("{path}/{BUILDING}"), &path, settings)?;
         for name in ["log", "topics", LOG_FLOOR] {
@@ -94,6 +96,7 @@ impl IndexFolder {
         }
         LogWriter::create(&path_of_text(&path).join("log"))?;
         let mut index = IndexFolder::without_topics(store, &path, BUILDING, lexicon)?;
+        index.lock = Some(lock);
         index.claim()?;
         Ok(index)
     }
@@ -137,8 +140,9 @@ impl IndexFolder {
         let path = absolute(path)?;
         // A folder that is no index gets no lock.
         settings_of(store.as_ref(), &path, SETTINGS)?;
-        let store = locked(store, &path, wait)?;
+        let (lock, store) = locked(store, &path, wait)?;
         let mut index = IndexFolder::without_topics(store, &path, SETTINGS, lexicon)?;
+        index.lock = Some(lock);
         index.claim().map_err(while_running)?;
         Ok(index)
     }
@@ -158,9 +162,9 @@ impl IndexFolder {
             dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
         self.torn = torn;
-        let (store, settings) = (Arc::clone(&self.store), format!("{}/{SETTINGS}", self.path));
-        // The store of an index that is locked looks at the lock.
-        log.check_owner(move || store.exists(&settings).map(|_| ()));
+        if let Some(lock) = self.lock.clone() {
+            log.set_owner_check(move || lock.check());
+        }
         self.log = Some(Arc::new(Mutex::new(log)));
         if self.memory_bytes() >= MEMORY_BYTES {
             // Else a process that is killed soon after each opening would find more in the log each time, without end. A
@@ -233,6 +237,7 @@ impl IndexFolder {
             torn: None,
             floor: LogFloor::default(),
             log: None,
+            lock: None,
             record: Vec::new(),
             hidden: None,
         })
@@ -262,9 +267,7 @@ impl IndexFolder {
 
     /// Returns an error if the index that is open to be changed is no longer at its path.
     pub(super) fn check_place(&self) -> Result<()> {
-        // The store of an index that is locked looks at the lock.
-        self.store.exists(&format!("{}/{SETTINGS}", self.path))?;
-        Ok(())
+        self.lock.as_ref().map_or(Ok(()), |lock| Ok(lock.check()?))
     }
 
     /// Returns the folder of the log, and what makes its changes again.
@@ -275,9 +278,9 @@ impl IndexFolder {
 }
 
 /// Takes the lock of the index at a path, and returns a store that changes nothing else.
-fn locked(store: Arc<dyn Store>, path: &str, wait: Duration) -> Result<Arc<dyn Store>> {
+fn locked(store: Arc<dyn Store>, path: &str, wait: Duration) -> Result<(Arc<FolderLock>, Arc<dyn Store>)> {
     let lock = FolderLock::take(path, wait)?;
-    Ok(Arc::new(HeldFolder { store, lock }))
+    Ok((Arc::clone(&lock), Arc::new(HeldFolder { store, lock })))
 }
 
 /// Reads the settings of an index. `name`: that of their file.

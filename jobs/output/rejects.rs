@@ -97,16 +97,24 @@ impl Rejects {
         self.first.as_ref()
     }
 
-    /// Returns an error if records were rejected and none was read. It shows the commonest reason with an example.
+    /// Returns an error if records of the input were rejected and none was read. It shows the commonest reason with an example.
     ///
-    /// `docs`: the number of documents that were read.
+    /// `docs`: the number of documents of the input that were read. The splits of the input come behind those of a reference.
     pub fn check_some_read(&self, docs: u64, plan: &Plan, reading: &Reading) -> Result<()> {
-        let commonest = self.kinds.values().max_by_key(|(count, first)| (*count, Reverse(first.doc)));
-        let Some((of_kind, mut example)) = commonest.filter(|_| docs == 0).cloned() else { return Ok(()) };
+        let of_input = plan.reference_splits;
+        let count = self.count() - self.count_before(of_input);
+        if docs > 0 || count == 0 {
+            return Ok(());
+        }
+        let kinds = self.kinds.values().filter(|(_, first)| first.doc.split() >= of_input);
+        let commonest = kinds.max_by_key(|(count, first)| (*count, Reverse(first.doc))).cloned();
+        let Some((of_kind, mut example)) = commonest else {
+            bail!(AllRejected(format!("every record was rejected ({count}), so nothing was written")))
+        };
         if !self.numbered {
             LineNumbering::new(plan, reading).number(&mut example)?;
         }
-        let (count, Reject { path, offset, reason, head, .. }) = (self.count(), example);
+        let Reject { path, offset, reason, head, .. } = example;
         let head = head.trim_end();
         // The first bytes of a file that is no text tell nobody anything.
         let is_text = |c: char| c != '\u{fffd}' && (!c.is_control() || c.is_whitespace());

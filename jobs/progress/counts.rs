@@ -29,7 +29,7 @@ pub(crate) struct Progress {
     /// Number of times that a worker was named as slow.
     pub(super) slow: AtomicU64,
     /// Names of the encodings in which a file was read and of which the user was told.
-    pub(super) recognised: Mutex<BTreeSet<&'static str>>,
+    pub(super) told_encodings: Mutex<BTreeSet<&'static str>>,
     pub(super) outlets: OnceLock<Outlets>,
 }
 

@@ -73,9 +73,9 @@ impl StageTimer<'_> {
     }
 
     /// Tells the user in which encoding a file was read, once for each encoding.
-    pub fn recognised(&self, of: &RecognisedEncoding) {
+    pub fn warn_of_encoding(&self, of: &RecognisedEncoding) {
         let name = of.encoding.name();
-        if self.progress.recognised.lock().insert(name) {
+        if self.progress.told_encodings.lock().insert(name) {
             self.progress.warn(&format!(
                 "\"{}\" is read as {name}, which it is with a probability of {}, and so are files like it; --encoding names another \
                  encoding",

@@ -229,28 +229,32 @@ impl StateFolder {
     /// Removes the versions that are too old for a rollback, hold what was erased, or have nights that were rolled back, to
     /// which no rollback leads. Then removes the files that no version names.
     pub(super) fn remove_old(&self) -> Result<()> {
-        let versions = self.versions()?.into_iter().map(|version| self.version(version));
-        let versions = versions.collect::<Result<Vec<_>>>()?;
-        let Some(newest) = versions.last() else { return self.remove_unknown(&[]) };
-        let nights: Vec<&NightEntry> = newest.nights.iter().chain(&newest.lost).collect();
-        let (oldest, too_old) = (newest.oldest, versions.len().saturating_sub(KEPT_VERSIONS));
-        let is_wanted = |at: usize, version: &StateManifest| {
-            let is_of_nights = version.nights.len() <= nights.len()
-                && version.nights.iter().eq(nights[..version.nights.len()].iter().copied());
-            at >= too_old && version.version >= oldest && is_of_nights
-        };
-        let (mut kept, mut gone) = (Vec::new(), Vec::new());
-        for (at, version) in versions.iter().enumerate() {
-            if is_wanted(at, version) { kept.push(version) } else { gone.push(version.version) }
-        }
+        let numbers = self.versions()?;
+        let Some(&last) = numbers.last() else { return self.remove_unknown(&[]) };
+        let newest = self.version(last)?;
+        let too_old = numbers.len().saturating_sub(KEPT_VERSIONS);
+        // A version that is too old is not read, since it may be damaged.
+        let is_recent = |at: usize, number: u64| at >= too_old && number >= newest.oldest;
+        let (recent, old): (Vec<_>, Vec<_>) =
+            numbers.into_iter().enumerate().partition(|(at, number)| is_recent(*at, *number));
         self.check()?;
-        gone.into_iter().try_for_each(|version| self.remove_version(version))?;
+        old.into_iter().try_for_each(|(_, number)| self.remove_version(number))?;
+        let nights: Vec<&NightEntry> = newest.nights.iter().chain(&newest.lost).collect();
+        let is_of_nights = |version: &StateManifest| {
+            version.nights.len() <= nights.len()
+                && version.nights.iter().eq(nights[..version.nights.len()].iter().copied())
+        };
+        let recent = recent.into_iter().map(|(_, number)| self.version(number));
+        let (kept, undone): (Vec<_>, Vec<_>) =
+            recent.collect::<Result<Vec<_>>>()?.into_iter().partition(is_of_nights);
+        self.check()?;
+        undone.iter().try_for_each(|version| self.remove_version(version.version))?;
         self.remove_unknown(&kept)
     }
 
     /// Removes the files that none of these versions names: those of killed runs and of removed versions, and what a killed
     /// run was writing under a hidden name.
-    fn remove_unknown(&self, versions: &[&StateManifest]) -> Result<()> {
+    fn remove_unknown(&self, versions: &[StateManifest]) -> Result<()> {
         let files = versions.iter().flat_map(|version| version.files());
         let known: BTreeSet<String> = files.map(|file| self.at(file)).collect();
         let (runs, lock) = (self.at("runs/"), self.at("_temporary/"));

@@ -49,7 +49,7 @@ def outcome(binary, case, judges):
 def general(why, case):
     """The reason without what differs from file to file, so that cases of one reason are one line."""
     why = why.replace(os.path.dirname(case.path) + "/", "")
-    why = re.sub(r"^error: every record was rejected .*? such as \".*?\" at \d+: ", "every record is rejected, the first: ", why)
+    why = re.sub(r"^error: every record was rejected .*? of them\): \".*?\" at \d+: ", "every record is rejected, the first: ", why)
     why = re.sub(r"; it begins with .*", "", why)
     why = re.sub(r"part-\d+-[0-9a-f-]{36}", "part-N", why)
     return re.sub(r"(byte|line) \d+", r"\1 N", why)

@@ -287,6 +287,8 @@ fn the_store_itself_is_not_put() {
         assert!(put.stderr.contains("in/store\" is or lies in the store") || input == "link", "{put:?}");
         assert!(put.stderr.contains("left out") && put.stdout.contains(": 1 files"), "{put:?}");
     }
-    let inside = here.run("chunk put in/store in/store/packs").ends(2);
-    assert!(inside.stderr.contains("lies in the store"), "{inside:?}");
+    for inside in ["in/store/packs", "in/store/chunks.json"] {
+        let put = here.run(&format!("chunk put in/store {inside}")).ends(2);
+        assert!(put.stderr.contains("lies in the store"), "{put:?}");
+    }
 }

@@ -73,7 +73,7 @@ impl Trouble {
         let fault = self.fault("stop");
         let command = self.command(here, line);
         let mut host = unshare(&["--pid", "--fork", "--mount-proc", "--kill-child"]);
-        // The kernel lets the first process of such a namespace not stop itself, so a shell comes first.
+        // The kernel does not let the first process of a namespace stop itself, so a shell comes first.
         host.args(["sh", "-c", "\"$@\"; exit $?", "sh"]).arg(command.get_program()).args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {

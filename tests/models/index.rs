@@ -24,7 +24,21 @@ struct Doc {
     day: i64,
 }
 
-type Topics = BTreeMap<&'static str, Vec<Doc>>;
+/// The documents of a topic in their order. The day of none is before that of an earlier one.
+#[derive(Clone, Default)]
+struct Topic {
+    docs: Vec<Doc>,
+    /// Day of the last document that has come, also if it is deleted.
+    latest: Option<i64>,
+}
+
+impl Topic {
+    fn insert(&mut self, mut doc: Doc) {
+        doc.day = self.latest.map_or(doc.day, |latest| latest.max(doc.day));
+        self.latest = Some(doc.day);
+        self.docs.push(doc);
+    }
+}
 
 /// An index, and what it must hold.
 struct IndexModel {
@@ -32,7 +46,7 @@ struct IndexModel {
     server: Option<HttpServer>,
     random: Random,
     trouble: Trouble,
-    topics: Topics,
+    topics: BTreeMap<&'static str, Topic>,
     texts: Vec<String>,
     count: usize,
     /// Number of times that the server died, and that it was stopped.
@@ -50,7 +64,7 @@ impl IndexModel {
             server: None,
             random,
             trouble: Trouble::new(seed),
-            topics: TOPICS.map(|topic| (topic, Vec::new())).into(),
+            topics: TOPICS.map(|topic| (topic, Topic::default())).into(),
             texts,
             count: 0,
             counts: [0; 2],
@@ -101,8 +115,9 @@ impl IndexModel {
     fn insert(&mut self, topic: &'static str) {
         let docs = self.docs();
         self.steps += &format!("\ninsert {} into {topic}", docs.len());
-        let answer =
-            self.change(topic, "insert", &lines(&docs), |known, _| known.extend(docs.iter().cloned()));
+        let answer = self.change(topic, "insert", &lines(&docs), |known, _| {
+            docs.iter().for_each(|doc| known.insert(doc.clone()))
+        });
         assert!(answer.is_none_or(|answer| answer.json()["inserted"] == docs.len()), "{}", self.steps);
     }
 
@@ -111,9 +126,9 @@ impl IndexModel {
         self.steps += &format!("\nquery and insert {} into {topic}", docs.len());
         let answer = self.change(topic, "query-insert", &lines(&docs), |known, _| {
             for doc in &docs {
-                new.push(known.iter().all(|of| of.text != doc.text));
+                new.push(known.docs.iter().all(|of| of.text != doc.text));
                 if new.last() == Some(&true) {
-                    known.push(doc.clone());
+                    known.insert(doc.clone());
                 }
             }
         });
@@ -123,7 +138,7 @@ impl IndexModel {
     }
 
     fn delete(&mut self, topic: &'static str) {
-        let known = &self.topics[topic];
+        let known = &self.topics[topic].docs;
         let count = self.random.below(known.len().min(30) + 1);
         let mut ids: Vec<String> =
             (0..count).map(|_| known[self.random.below(known.len())].id.clone()).collect();
@@ -131,9 +146,9 @@ impl IndexModel {
         self.steps += &format!("\ndelete {} of {topic}", ids.len());
         let mut deleted = 0;
         let answer = self.change(topic, "delete", &json!({ "ids": ids }).to_string(), |known, _| {
-            let before = known.len();
-            known.retain(|doc| !ids.contains(&doc.id));
-            deleted = before - known.len();
+            let before = known.docs.len();
+            known.docs.retain(|doc| !ids.contains(&doc.id));
+            deleted = before - known.docs.len();
         });
         assert!(answer.is_none_or(|answer| answer.json()["deleted"] == deleted), "{}", self.steps);
     }
@@ -142,7 +157,7 @@ impl IndexModel {
         let (text, limit) = (self.texts[self.random.below(self.texts.len())].clone(), self.random.below(4));
         let query = json!({ "id": "q", "text": text }).to_string();
         let answer = self.server().post(&format!("/topics/{topic}/query?limit={limit}"), &query);
-        let equal = self.topics[topic].iter().filter(|of| of.text == text).map(|of| of.id.clone());
+        let equal = self.topics[topic].docs.iter().filter(|of| of.text == text).map(|of| of.id.clone());
         let equal: Vec<String> = equal.collect();
         let shown = limit.min(equal.len());
         assert_eq!(answer.matches(), [&equal[..shown]], "{}", self.steps);
@@ -152,8 +167,8 @@ impl IndexModel {
     fn drop_topic(&mut self, topic: &'static str) {
         self.steps += &format!("\ndrop {topic}");
         let answer = self.server().ask("DELETE", &format!("/topics/{topic}"), &[], "").json();
-        assert_eq!(answer["dropped"], usize::from(!self.topics[topic].is_empty()), "{}", self.steps);
-        self.topics.insert(topic, Vec::new());
+        assert_eq!(answer["dropped"], usize::from(self.topics[topic].latest.is_some()), "{}", self.steps);
+        self.topics.insert(topic, Topic::default());
     }
 
     fn expire(&mut self, topic: &'static str) {
@@ -161,7 +176,7 @@ impl IndexModel {
         self.steps += &format!("\nexpire {topic} after {days} days at {}", self.trouble.days_ahead);
         let body = json!({ "older_than": days * 86_400 + 43_200 }).to_string();
         let answer =
-            self.change(topic, "expire", &body, |known, now| known.retain(|doc| now - doc.day <= days));
+            self.change(topic, "expire", &body, |known, now| known.docs.retain(|doc| now - doc.day <= days));
         assert!(answer.is_none_or(|answer| answer.status == 204), "{}", self.steps);
     }
 
@@ -181,7 +196,8 @@ impl IndexModel {
                 let docs = self.docs();
                 self.here.write("docs.jsonl", lines(&docs));
                 self.here.run(&format!("--quiet index insert ix docs.jsonl --topic {topic}")).ends(0);
-                self.topics.entry(topic).or_default().extend(docs);
+                let known = self.topics.entry(topic).or_default();
+                docs.into_iter().for_each(|doc| known.insert(doc));
             }
         }
         self.here.run("--quiet index check ix").ends(0);
@@ -196,7 +212,7 @@ impl IndexModel {
         topic: &'static str,
         what: &str,
         body: &str,
-        make: impl FnOnce(&mut Vec<Doc>, i64),
+        make: impl FnOnce(&mut Topic, i64),
     ) -> Option<Answered> {
         let before = self.topics[topic].clone();
         self.topics.entry(topic).and_modify(|known| make(known, self.trouble.days_ahead));
@@ -234,13 +250,13 @@ impl IndexModel {
         if answer.is_none() {
             // A change that was not acknowledged is done up to some document.
             let (found, done) = (self.found(topic), &self.topics[topic]);
-            let is_added_to = done.len() > before.len();
-            let known =
-                if is_added_to { &done[..found.len().clamp(before.len(), done.len())] } else { &before };
-            if found != shown(done) {
-                assert!(found == shown(known), "{}", self.steps);
-                let known = known.to_vec();
-                self.topics.insert(topic, known);
+            if found != shown(&done.docs) {
+                let mut part = before;
+                let new = done.docs.iter().skip(part.docs.len());
+                for doc in new.take(found.len().saturating_sub(part.docs.len())) {
+                    part.insert(doc.clone());
+                }
+                self.topics.insert(topic, part);
             }
         }
         self.look();
@@ -264,7 +280,7 @@ impl IndexModel {
     /// Checks that the index holds what it must.
     fn look(&self) {
         for (topic, known) in &self.topics {
-            let (found, known) = (self.found(topic), shown(known));
+            let (found, known) = (self.found(topic), shown(&known.docs));
             let wrong = found.iter().zip(&known).find(|(found, known)| found != known);
             let (count, expected) = (found.len(), known.len());
             assert!(

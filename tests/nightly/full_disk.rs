@@ -18,6 +18,7 @@ fn a_night_on_a_full_disk_is_one_error_that_says_what_to_do_and_runs_when_there_
         here.write(&format!("{night}.jsonl"), json_lines(docs));
     }
     fs::create_dir(here.path("small")).unwrap();
+    // Fails here, with what is missing, on a machine without namespaces.
     drop(unshare(&["--mount"]));
     let night = |name: &str| {
         format!(

@@ -96,6 +96,7 @@ fn what_was_acknowledged_is_found_and_no_twin_is_new_twice() {
 fn a_server_whose_disk_is_full_says_so_and_loses_nothing() {
     let here = empty_index("auto");
     fs::create_dir(here.path("small")).unwrap();
+    // Fails here, with what is missing, on a machine without namespaces.
     drop(unshare(&["--mount"]));
     let script = "mount -t tmpfs -o size=400k none small && cp -r ix small && { \
                   dedup-job --quiet index serve small/ix --address 127.0.0.1:0; dedup-job index export small/ix >after; }";

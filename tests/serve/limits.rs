@@ -201,6 +201,19 @@ fn a_server_that_has_just_begun_ends_well() {
 }
 
 #[test]
+fn a_body_of_the_largest_size_is_taken_from_each_of_several_tokens() {
+    let here = empty_index("exact");
+    let line =
+        |name: &str| format!("{{\"name\":\"{name}\",\"token\":\"{name}{name}{name}\",\"write\":true}}\n");
+    here.write("tokens", line("first-") + &line("second-"));
+    fs::set_permissions(here.path("tokens"), fs::Permissions::from_mode(0o600)).unwrap();
+    let server = HttpServer::start(&here, "--tokens tokens --max-body 1M --max-bodies 1M");
+    let body = format!("{{\"id\":\"a\",\"text\":\"{}\"}}", "x".repeat(900_000));
+    let headers = [JSON, ("Authorization", "Bearer first-first-first-")];
+    assert_eq!(server.ask("POST", "/topics/news/insert", &headers, &body).status, 200);
+}
+
+#[test]
 fn a_token_says_who_may_do_what() {
     let here = empty_index("exact");
     let tokens = [

@@ -146,7 +146,7 @@ fn a_log_that_has_another_owner_stays_as_that_one_writes_it() {
     let folder = TempDir::new().unwrap();
     write(folder.path(), &[2]);
     let (mut log, ..) = open(folder.path(), 0);
-    log.check_owner(|| Err(Error::NotFound { path: "lock".to_owned() }));
+    log.set_owner_check(|| Err(Error::NotFound { path: "lock".to_owned() }));
     let (mut next, ..) = open(folder.path(), 0);
     next.append(b"next").unwrap();
     next.commit().unwrap();

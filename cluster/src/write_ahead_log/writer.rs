@@ -105,7 +105,7 @@ impl LogWriter {
 
     /// Calls `check` before and after each write from now on. An error of it is one of the write, so what its owner has lost
     /// takes no more records.
-    pub fn check_owner(&mut self, check: impl Fn() -> Result<(), Error> + Send + 'static) {
+    pub fn set_owner_check(&mut self, check: impl Fn() -> Result<(), Error> + Send + 'static) {
         self.check_owner = Box::new(check);
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Charset {
     /// The encoding. `None` if the file begins with pure ASCII, so that each record is recognised by itself.
     encoding: Option<Encoding>,
     /// Whether the encoding was recognised, and not named or announced.
-    recognised: bool,
+    is_recognised: bool,
     /// How surely the encoding of the file was recognised, if it was.
     recognition: Option<Recognition>,
     /// Length of the byte order mark, in bytes.
@@ -42,7 +42,7 @@ impl Charset {
     pub fn of(head: &[u8], whole: bool, chosen: Option<Encoding>) -> Self {
         let marked = |encoding, mark_bytes| Charset {
             encoding: Some(encoding),
-            recognised: false,
+            is_recognised: false,
             recognition: None,
             mark_bytes,
         };
@@ -57,7 +57,7 @@ impl Charset {
                 let known = chosen.or(utf16);
                 let recognition = if known.is_none() { recognise(head) } else { None };
                 let encoding = known.or(recognition.map(|of| of.encoding)).or(ascii);
-                Charset { encoding, recognised: chosen.is_none(), recognition, mark_bytes: 0 }
+                Charset { encoding, is_recognised: chosen.is_none(), recognition, mark_bytes: 0 }
             }
         }
     }
@@ -66,7 +66,7 @@ impl Charset {
     /// was `chosen`.
     pub fn of_values(chosen: Option<Encoding>) -> Self {
         let encoding = chosen.or(Some(Encoding(UTF_8)));
-        Charset { encoding, recognised: false, recognition: None, mark_bytes: 0 }
+        Charset { encoding, is_recognised: false, recognition: None, mark_bytes: 0 }
     }
 
     /// Returns the encoding, by which the parts of an output differ.
@@ -175,7 +175,12 @@ impl Charset {
 
     /// Returns the charset of all parts of `record`, for files whose records are recognised one by one.
     pub fn of_one(self, record: &[u8]) -> Self {
-        Charset { encoding: Some(self.of_record(record)), ..self }
+        if self.encoding.is_some() {
+            return self;
+        }
+        let recognition = recognise(record);
+        let encoding = recognition.map_or(Encoding(UTF_8), |of| of.encoding);
+        Charset { encoding: Some(encoding), recognition, ..self }
     }
 
     fn of_record(&self, record: &[u8]) -> Encoding {
@@ -213,7 +218,7 @@ impl Charset {
             if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
                 return Ok((text, false));
             }
-        } else if self.recognised && surely_utf8(bytes) {
+        } else if self.is_recognised && surely_utf8(bytes) {
             let reason = format!("valid UTF-8 in a file that was recognised as {}", encoding.name());
             return Err(Illegal { offset: 0, reason });
         }
@@ -226,7 +231,7 @@ impl Charset {
             None => {
                 let decoded = decode_slowly(encoding, bytes);
                 if let (Some(offset), BadText::Reject) = (decoded.first_illegal, bad) {
-                    return Err(Illegal { offset, reason: decoded.reason(encoding, self.recognised) });
+                    return Err(Illegal { offset, reason: decoded.reason(encoding, self.is_recognised) });
                 }
                 *buffer = decoded.text.into_bytes();
                 (buffer.len(), decoded.first_illegal.is_some())

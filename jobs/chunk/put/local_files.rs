@@ -24,19 +24,19 @@ pub(super) fn each_local_file(
     left_out: Option<&Path>,
     mut each: impl FnMut(&str, &Metadata),
 ) -> Result<u64> {
-    let is_left_out = |folder: &Path| {
-        left_out.is_some_and(|left_out| folder.canonicalize().is_ok_and(|real| real.starts_with(left_out)))
+    let is_left_out = |path: &Path| {
+        left_out.is_some_and(|left_out| path.canonicalize().is_ok_and(|real| real.starts_with(left_out)))
     };
     let metadata = fs::metadata(path_of_text(path)).map_err(|error| Error::io(path, "look at", error))?;
+    if is_left_out(&path_of_text(path)) {
+        bail!(WrongUse(lies_in_the_store(path)));
+    }
     if metadata.is_file() {
         each(path, &metadata);
         return Ok(0);
     }
     if !metadata.is_dir() {
         bail!(WrongUse(format!("\"{path}\" is neither a file nor a folder")));
-    }
-    if is_left_out(&path_of_text(path)) {
-        bail!(WrongUse(lies_in_the_store(path)));
     }
     fs::read_dir(path_of_text(path)).map_err(|error| Error::io(path, "list", error))?;
     let (mut unread, mut folders) = (0, vec![path.to_owned()]);

@@ -73,8 +73,10 @@ pub(super) struct Admission {
 impl Admission {
     /// Reads the tokens. `closing`: the end of the server.
     pub fn new(args: &ServeArgs, closing: &Closing, common: &Common) -> Result<Self> {
-        let max_bodies = usize::try_from(args.max_bodies.max(args.max_body)).unwrap_or(usize::MAX);
-        let share = || RequestRoom::new(args.max_requests.div_ceil(2), max_bodies / 2);
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (max_body, max_bodies) = (bytes(args.max_body), bytes(args.max_bodies.max(args.max_body)));
+        // A body of the largest size must fit into the share of a token.
+        let share = || RequestRoom::new(args.max_requests.div_ceil(2), (max_bodies / 2).max(max_body));
         let tokens = args.tokens.as_deref().map(|path| Tokens::read(path, share, common)).transpose()?;
         Ok(Admission {
             room: RequestRoom::new(args.max_requests, max_bodies),

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use serde_json::{Map, Value, json};
 
-use super::changes::{Refused, WriteReply};
+use super::changes::Refused;
 use crate::cli::terminal::say;
 
 /// Answer to a request that is refused or has failed: a status, and a line that says why.
@@ -58,15 +58,16 @@ impl ApiError {
             }
             Refused::Failed(error, done) => (ApiError::failed(&error), done),
         };
-        let mut members = Map::new();
-        let line = match &done {
-            WriteReply::Count(count) => {
-                members.insert(counted.to_owned(), json!(count));
-                format!("{}; {count} documents were {counted}", error.line)
+        let (count, mut members) = (done.count, Map::new());
+        let line = match counted {
+            "answers" => {
+                members.insert("answers".to_owned(), json!(done.answers));
+                format!("{}; nothing was done about documents behind the first {count}", error.line)
             }
-            WriteReply::Answers(answers) => {
-                members.insert("answers".to_owned(), json!(answers));
-                format!("{}; nothing was done about documents behind the first {}", error.line, answers.len())
+            _ => {
+                members.insert(counted.to_owned(), json!(count));
+                let of = if counted == "dropped" { "topics" } else { "documents" };
+                format!("{}; {count} {of} were {counted}", error.line)
             }
         };
         ApiError { line, done: members, ..error }

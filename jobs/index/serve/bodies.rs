@@ -14,7 +14,8 @@ use super::deadline::Deadline;
 
 /// Time in which at least [`LEAST_BYTES`] of a body arrive, unless it ends.
 const WINDOW: Duration = Duration::from_secs(5);
-const LEAST_BYTES: usize = 5 << 13;
+/// Bytes: 8 KiB for each second of [`WINDOW`].
+const LEAST_BYTES: usize = (WINDOW.as_secs() << 13) as usize;
 
 /// Room for requests that are worked on, and for bytes of bodies from when they arrive to the answer. The server has one,
 /// and each token has half of it, so that no client takes all.

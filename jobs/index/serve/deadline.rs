@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Longest time from now that is told from for ever: clocks cannot count up to every time that a user may ask for.
+/// Longer times count as this one, since clocks cannot count up to every time that a user may ask for.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Returns the time that is `after` from now.

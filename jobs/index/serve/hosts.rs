@@ -25,7 +25,7 @@ pub(super) struct HostNames {
 impl HostNames {
     /// Makes those of a server at an address. `names`: further ones.
     pub fn new(address: SocketAddr, names: &[String]) -> Self {
-        let names = names.iter().map(|name| name.to_lowercase()).collect();
+        let names = names.iter().map(|name| name_of(name)).collect();
         HostNames { address: address.ip(), names }
     }
 
@@ -35,15 +35,18 @@ impl HostNames {
         if !self.address.is_loopback() && self.names.is_empty() {
             return true;
         }
-        let port = host.rfind(':').filter(|colon| !host[*colon..].contains(']'));
-        let name = port.map_or(host, |colon| &host[..colon]).to_lowercase();
-        let name = name.strip_suffix('.').unwrap_or(&name);
-        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let name = name_of(host);
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&name);
         let is_address = |address: IpAddr| address.is_loopback() || address == self.address;
-        name == "localhost"
-            || address.parse().is_ok_and(is_address)
-            || self.names.iter().any(|allowed| allowed == name)
+        name == "localhost" || address.parse().is_ok_and(is_address) || self.names.contains(&name)
     }
+}
+
+/// Returns the name of a host without its port and the dot at its end.
+fn name_of(host: &str) -> String {
+    let port = host.rfind(':').filter(|colon| !host[*colon..].contains(']'));
+    let name = port.map_or(host, |colon| &host[..colon]);
+    name.strip_suffix('.').unwrap_or(name).to_lowercase()
 }
 
 /// Refuses requests for another host. Clients that name none, as those of HTTP/1.0 may, are no browsers.
@@ -70,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_loopback_answers_to_its_own_names_alone() {
-        let hosts = HostNames::new("127.0.0.1:80".parse().unwrap(), &["Dedup.Example".to_owned()]);
+        let hosts = HostNames::new("127.0.0.1:80".parse().unwrap(), &["Dedup.Example:8080".to_owned()]);
         for host in [
             "localhost",
             "LOCALHOST:8080",

@@ -18,7 +18,7 @@ use tokio::task::block_in_place;
 use super::admission::{Admission, RequestCaller, admit};
 use super::api_error::{ApiError, refuse_as_json};
 use super::args::ServeArgs;
-use super::changes::{WriteReply, WriteRequest};
+use super::changes::WriteRequest;
 use super::deadline::Deadline;
 use super::export_stream::export_stream;
 use super::hosts::{HostNames, check_host};
@@ -215,10 +215,8 @@ async fn query_and_insert(
     let limits = shared.limits(&params)?;
     let Asked { docs, is_batch } = work_on(&body, || shared.documents(&caller, &headers, &body))?;
     let done = shared.index.write(topic, WriteRequest::QueryAndInsert { docs, limits }, deadline).await;
-    match done.map_err(|refused| ApiError::of_change(refused, "inserted"))? {
-        WriteReply::Answers(answers) => answer(&answers, is_batch),
-        WriteReply::Count(count) => answer(&[json!({ "count": count })], is_batch),
-    }
+    let done = done.map_err(|refused| ApiError::of_change(refused, "answers"))?;
+    answer(&done.answers, is_batch)
 }
 
 async fn insert(
@@ -294,11 +292,8 @@ async fn change(
     deadline: Deadline,
 ) -> Result<Json<Value>, ApiError> {
     let done = shared.index.write(topic, request, deadline).await;
-    let count = match done.map_err(|refused| ApiError::of_change(refused, counted))? {
-        WriteReply::Count(count) => count,
-        WriteReply::Answers(answers) => answers.len(),
-    };
-    Ok(Json(json!({ counted: count })))
+    let done = done.map_err(|refused| ApiError::of_change(refused, counted))?;
+    Ok(Json(json!({ counted: done.count })))
 }
 
 async fn topics(

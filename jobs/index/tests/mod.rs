@@ -120,6 +120,9 @@ impl NaiveList {
     /// Returns the answer to a query: similarity, distance, id and time of each match, in order.
     fn query(&mut self, topic: u8, text: &str) -> Vec<(Option<Similarity>, u32, u8, u64)> {
         let text = self.method.cleaner.clean(text).to_owned();
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
         let keys = self.method.keys(&text);
         let sets = self.method.rule.packed(&text);
         let mut found = Vec::new();

@@ -45,12 +45,12 @@ impl OutputFolder {
         {
             // The new name makes each later step of its owner fail, which may have decided just before.
             keeps = folder.adopt_run(last)?;
-            if folder.decided_in(&folder.run.own)?.is_some() {
-                return folder.finish_decided();
-            }
         }
         undecided.into_iter().try_for_each(|other| folder.give_up(other, false))?;
-        folder.release(keeps)
+        match folder.decided_in(&folder.run.own)? {
+            Some(_) => folder.finish_decided(),
+            None => folder.release(keeps),
+        }
     }
 
     /// Finishes, takes over or removes the folders of all earlier runs, and prepares the folder of this run.

@@ -44,7 +44,7 @@ fn batch(texts: &[String], split: u32) -> DocBatch {
 }
 
 /// Returns the pairs of documents that match, identical ones included, by comparing every pair of these sides. A
-/// document that is identical to one of the reference has no other pair with the reference.
+/// document that is identical to one of the reference has no other pair with the reference, and one without text has none.
 fn brute_force(texts: &[String], mut method: Method, sides: Sides) -> Vec<(DocId, DocId)> {
     if let Search::Zhou(zhou) = method.search {
         return places(retrieve_alone(texts, method.cleaner, zhou).0);
@@ -64,8 +64,9 @@ fn brute_force(texts: &[String], mut method: Method, sides: Sides) -> Vec<(DocId
         *first = doc(i).min(*first);
     }
     let mut pairs = Vec::new();
-    for (i, (keys_a, a, text_a)) in mapped.iter().enumerate() {
-        for (j, (keys_b, b, text_b)) in mapped.iter().enumerate().skip(i + 1) {
+    let has_text = |(_, (_, _, text)): &(usize, &(_, _, String))| !text.trim().is_empty();
+    for (i, (keys_a, a, text_a)) in mapped.iter().enumerate().filter(has_text) {
+        for (j, (keys_b, b, text_b)) in mapped.iter().enumerate().skip(i + 1).filter(has_text) {
             let near = || !method.verified || method.rule.matches(PackedSets(a), PackedSets(b)).is_some();
             let same = text_a == text_b || class(i) == class(j);
             let compared = || sides.compares(&Pair::new(firsts[&class(i)], firsts[&class(j)], 0));

@@ -12,14 +12,20 @@ use operators::{DocId, Pair, Similarity};
 use super::mapped::Mapped;
 use super::{doc, on_workers};
 
-/// Returns what `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
+/// Returns what `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons. Documents without text
+/// have none.
 pub fn retrieve_alone(
     texts: &[String],
     mut cleaner: Cleaner,
     zhou: Zhou,
 ) -> (Vec<(Pair, Similarity)>, Comparisons) {
-    let mut rows: Vec<_> =
-        texts.iter().enumerate().map(|(i, text)| zhou.row(doc(i), cleaner.clean(text))).collect();
+    let mut rows = Vec::new();
+    for (i, text) in texts.iter().enumerate() {
+        let text = cleaner.clean(text);
+        if !text.trim().is_empty() {
+            rows.push(zhou.row(doc(i), text));
+        }
+    }
     let original = rows.len() as u64;
     let (mut pairs, mut comparisons) = (Vec::new(), Comparisons::default());
     for copy in 0..COPIES {

@@ -211,7 +211,7 @@ impl Store for Bucket {
     ) -> Result<Vec<Entry>, Error> {
         let (key, mut entries) = (self.shared.key(path)?, Vec::new());
         let offset = after.map(|after| self.shared.key(after)).transpose()?;
-        self.shared.pages_after(path, offset, |page| {
+        let odd = self.shared.pages_after(path, offset, |page| {
             let last = page.objects.last().map(|last| format!("/{}", last.location));
             let more = last.is_none_or(|last| until.is_none_or(|until| *last < *until));
             let objects = page.objects.iter().filter(|object| !is_mark(object, &key));
@@ -219,7 +219,15 @@ impl Store for Bucket {
             entries.extend(objects.filter(|entry| is_between(&entry.path, after, until)));
             more
         })?;
-        Ok(entries)
+        // Whoever asks for everything compares or removes it.
+        match odd.into_iter().next() {
+            Some(key) => Err(Error::BadName {
+                name: format!("{}/{key}", self.shared.prefix),
+                reason: "a key with an empty name, \".\" or \"..\" in it is read or removed by no request"
+                    .to_owned(),
+            }),
+            None => Ok(entries),
+        }
     }
 
     fn showing(&self) -> Showing<'_> {

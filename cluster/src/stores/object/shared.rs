@@ -17,9 +17,9 @@ use crate::stores::error::Error;
 use crate::stores::remote;
 use crate::stores::remote::Backoff;
 
-/// Number of keys of a page from which on pages are halved to find a key that the library refuses.
+/// A page that the library refuses is asked for again with half of so many keys, then with a quarter, and so on.
 const PAGE_KEYS: usize = 1024;
-/// Comes behind all names that begin with some text.
+/// Appended to a prefix, it comes behind every key with that prefix.
 const LAST_KEY: &str = "\u{10FFFF}";
 
 /// Time limits of requests to an object store.
@@ -165,16 +165,16 @@ impl Shared {
     }
 
     /// Gives every page of the objects below a path that come after a key to `each`, until that returns
-    /// false.
+    /// false. Returns the keys that the library cannot express.
     pub(super) fn pages_after(
         &self,
         path: &str,
         after: Option<Path>,
         each: impl FnMut(ListResult) -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<String>, Error> {
         let offset = after.map(|after| after.to_string());
         let options = PaginatedListOptions { offset, ..PaginatedListOptions::default() };
-        self.pages_while(path, options, each).map(drop)
+        self.pages_while(path, options, each)
     }
 
     /// Gives pages to `each` until that returns false. Returns the keys that the library cannot express.
@@ -251,7 +251,7 @@ impl Shared {
     }
 }
 
-/// ListedPage of a listing.
+/// A page of a listing, or the key for which the library refuses it.
 enum ListedPage {
     /// It was given; the token of the next page, if there is one.
     Given(Option<String>),

@@ -107,6 +107,16 @@ fn a_short_field_is_read_as_the_rest_of_its_record_is() {
 }
 
 #[test]
+fn a_record_of_an_encoding_that_is_not_read_by_itself_is_a_reject_behind_ascii_too() {
+    let ascii = "1,nothing but ASCII in this line\n".repeat(3_000);
+    let last = encoding_rs::WINDOWS_1251.encode("2,Это проверка документа и его кодировки\n").0;
+    let file = [b"id,text\n", ascii.as_bytes(), &last].concat();
+    let records = read_whole(&CSV, "/a.csv", &file);
+    let Some(Record::Reject { reason, .. }) = records.last() else { panic!("{:?}", records.last()) };
+    assert!(reason.contains("only --encoding can name"), "{reason}");
+}
+
+#[test]
 fn a_record_of_many_lines_that_is_too_long_is_one_reject_whatever_its_lines_are() {
     let lines = "a line without a comma\n".repeat(20);
     let file = format!("id,text\n1,first\n2,\"{lines}end, of it\"\n3,last\n");

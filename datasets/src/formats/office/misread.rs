@@ -18,10 +18,13 @@
 const MANY: usize = 40;
 /// The same, if they are half of it.
 const MOST: usize = 8;
+/// Greatest number of characters of a stretch that are looked at together.
+const STRETCH: usize = 256;
 /// Number of characters of an example in a message.
 const SHOWN: usize = 12;
 
-/// Returns why a text is none, if much of it is bytes of one encoding that were read as another. Cost: one pass.
+/// Returns why a text is none, if much of it is bytes of one encoding that were read as another. Cost: up to
+/// [`STRETCH`] steps for each character.
 pub(super) fn refusal(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;
@@ -29,7 +32,8 @@ pub(super) fn refusal(text: &str) -> Option<String> {
     let chars: Vec<char> = text.chars().filter(|c| *c != '\u{fffd}').collect();
     let (mut misread, mut first, mut at) = (0, None, 0);
     while at < chars.len() {
-        let rest = &chars[at..];
+        // A long stretch that is none, such as a line of dots, is looked at again from each of its characters.
+        let rest = &chars[at..chars.len().min(at + STRETCH)];
         let length = [letters(rest), pairs(rest, big5_pair, |_| true), pairs(rest, shift_jis_pair, is_kana)];
         let length = length.into_iter().max().unwrap_or(0);
         if length > 0 {

@@ -1,5 +1,6 @@
 //! The package of a Word document: which part of the archive is the main one (ECMA-376, part 2).
 
+use percent_encoding::percent_decode_str;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
@@ -45,7 +46,7 @@ fn attribute(element: &BytesStart<'_>, name: &[u8]) -> Option<String> {
 
 /// Returns the name of the part that a target names, as the archive has it.
 fn part_name(target: &str) -> String {
-    let target = percent_decoded(target).replace('\\', "/");
+    let target = percent_decode_str(target).decode_utf8_lossy().replace('\\', "/");
     let mut segments: Vec<&str> = Vec::new();
     for segment in target.split('/') {
         match segment {
@@ -55,24 +56,6 @@ fn part_name(target: &str) -> String {
         }
     }
     segments.join("/")
-}
-
-fn percent_decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| first == b'%').and_then(|digits| str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -37,11 +37,11 @@ pub(in crate::index::serve) enum WriteRequest {
 }
 
 /// The part of a change that was done, all of which is durable.
-pub(in crate::index::serve) enum WriteReply {
-    /// Answers about the first documents of a request.
-    Answers(Vec<QueryAnswer>),
-    /// Number of documents that were added or deleted, or of topics that were dropped.
-    Count(usize),
+pub(in crate::index::serve) struct WriteReply {
+    /// Answers about the first documents of a request, if it asks about them.
+    pub answers: Vec<QueryAnswer>,
+    /// Number of documents that were added, deleted or answered, or of topics that were dropped.
+    pub count: usize,
 }
 
 /// Reason why a change was not made, or not all of it.
@@ -91,7 +91,7 @@ enum ChangeWork {
     Expire {
         before: u64,
     },
-    /// With the files of the topic, whose jobs are being ended.
+    /// Removes the topic once no job writes its `files` any more.
     Drop {
         files: Option<Arc<TopicFiles>>,
         dropped: usize,
@@ -161,9 +161,8 @@ impl ChangeTask {
         let topic = &*self.topic;
         match &mut self.work {
             ChangeWork::Insert { docs, inserted } => {
-                let mut folder = folder.write();
                 for doc in docs {
-                    folder.insert(topic, doc, now())?;
+                    folder.write().insert(topic, doc, now())?;
                     size.add(doc);
                     *inserted += 1;
                 }
@@ -231,14 +230,12 @@ impl ChangeTask {
         {
             files.allow_jobs();
         }
-        let done = match self.work {
-            ChangeWork::QueryAndInsert { queries, .. } => {
-                let mut answers = queries.answers;
-                answers.truncate(self.durable);
-                WriteReply::Answers(answers)
-            }
-            _ => WriteReply::Count(self.durable),
+        let mut answers = match self.work {
+            ChangeWork::QueryAndInsert { queries, .. } => queries.answers,
+            _ => Vec::new(),
         };
+        answers.truncate(self.durable);
+        let done = WriteReply { answers, count: self.durable };
         let result = match end {
             TaskEnd::Done => Ok(done),
             TaskEnd::TooSlow => Err(Refused::TooSlow(done)),
