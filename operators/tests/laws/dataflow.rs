@@ -167,10 +167,11 @@ impl SearchOfWorker<'_> {
         near
     }
 
-    /// Calls `each` with this worker's documents that are the first of their text.
+    /// Calls `each` with this worker's documents that are the first of their text, but not with those without text.
     fn each_first(&self, worker: &Worker, mut each: impl FnMut(DocId, &str)) {
         let sections = self.texts.sections(worker.index(), worker.peers(), Texts::TEXTS);
         let texts = sections.into_iter().flat_map(Texts::of);
-        texts.filter(|text| self.is_first(text.doc)).for_each(|text| each(text.doc, text.text));
+        let wanted = texts.filter(|text| !text.text.is_empty() && self.is_first(text.doc));
+        wanted.for_each(|text| each(text.doc, text.text));
     }
 }
