@@ -24,8 +24,8 @@ use crate::corpus::plan::Plan;
 pub(crate) struct Rejects {
     by_split: BTreeMap<u32, u64>,
     first: Option<Reject>,
-    /// Numbers of rejects by their reason without its numbers, and the first reject of each kind. Kinds beyond
-    /// [`Rejects::KINDS`] are left out.
+    /// Numbers of rejects by their reason without its numbers, and the last reject of each kind, which is one of the input if
+    /// the input has such rejects. Kinds beyond [`Rejects::KINDS`] are left out.
     kinds: BTreeMap<String, (u64, Reject)>,
     /// Whether the reasons already name the lines.
     numbered: bool,
@@ -49,17 +49,17 @@ impl Rejects {
         self.add_kind(reject.reason.replace(|c: char| c.is_ascii_digit(), ""), 1, reject);
     }
 
-    fn add_kind(&mut self, kind: String, count: u64, first: &Reject) {
+    fn add_kind(&mut self, kind: String, count: u64, last: &Reject) {
         let is_full = self.kinds.len() >= Rejects::KINDS;
         match self.kinds.entry(kind) {
             Entry::Occupied(mut entry) => {
-                let (of_kind, earlier) = entry.get_mut();
+                let (of_kind, known) = entry.get_mut();
                 *of_kind += count;
-                if first.doc < earlier.doc {
-                    earlier.clone_from(first);
+                if known.doc < last.doc {
+                    known.clone_from(last);
                 }
             }
-            Entry::Vacant(entry) if !is_full => drop(entry.insert((count, first.clone()))),
+            Entry::Vacant(entry) if !is_full => drop(entry.insert((count, last.clone()))),
             Entry::Vacant(_) => {}
         }
     }
@@ -69,8 +69,8 @@ impl Rejects {
         for (split, count) in other.by_split {
             *self.by_split.entry(split).or_default() += count;
         }
-        for (kind, (count, first)) in other.kinds {
-            self.add_kind(kind, count, &first);
+        for (kind, (count, last)) in other.kinds {
+            self.add_kind(kind, count, &last);
         }
         let both = self.first.take().into_iter().chain(other.first);
         self.first = both.min_by_key(|reject| reject.doc);
@@ -106,11 +106,13 @@ impl Rejects {
         if docs > 0 || count == 0 {
             return Ok(());
         }
-        let kinds = self.kinds.values().filter(|(_, first)| first.doc.split() >= of_input);
-        let commonest = kinds.max_by_key(|(count, first)| (*count, Reverse(first.doc))).cloned();
+        let kinds = self.kinds.values().filter(|(_, last)| last.doc.split() >= of_input);
+        let commonest = kinds.max_by_key(|(count, last)| (*count, Reverse(last.doc))).cloned();
         let Some((of_kind, mut example)) = commonest else {
             bail!(AllRejected(format!("every record was rejected ({count}), so nothing was written")))
         };
+        // Some of a kind may be of the reference.
+        let of_them = if of_input == 0 { format!(" ({of_kind} of them)") } else { String::new() };
         if !self.numbered {
             LineNumbering::new(plan, reading).number(&mut example)?;
         }
@@ -123,7 +125,7 @@ impl Rejects {
             false => String::new(),
         };
         bail!(AllRejected(format!(
-            "every record was rejected ({count}), so nothing was written; the commonest reason ({of_kind} of them): \
+            "every record was rejected ({count}), so nothing was written; the commonest reason{of_them}: \
              \"{path}\" at {offset}: {reason}{begins}"
         )))
     }

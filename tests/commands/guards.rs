@@ -120,11 +120,11 @@ fn a_run_in_which_every_record_is_rejected_fails_and_writes_nothing() {
     here.write("array.jsonl", "[{\"text\":\"a\"}]\n[{\"text\":\"b\"}]\nbad\n");
     here.write("chat.jsonl", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n");
     let all = ["every record was rejected", "nothing was written"];
-    let of_numbers = [&all[..], &["no number in the field \"source\"", "text.jsonl", "line 1"]].concat();
+    let of_numbers = [&all[..], &["no number in the field \"source\"", "text.jsonl", "line 2"]].concat();
     here.run("dedup text.jsonl out --keep priority:source").fails(1, &of_numbers);
-    // The commonest reason is shown, and not the first.
+    // The commonest reason is shown, with its last record.
     here.write("first.jsonl", "bad\n{\"text\":1}\n{\"text\":2}\n");
-    here.run("dedup first.jsonl out").fails(1, &[&all[..], &["line 2", "(2 of them)"]].concat());
+    here.run("dedup first.jsonl out").fails(1, &[&all[..], &["line 3", "(2 of them)"]].concat());
     // Records of the reference that are rejected are none of the input.
     here.write("ref.jsonl", "{\"id\":0,\"text\":\"c\"}\nworse\nworse\nworse\nworse\n");
     let of_input = ["every record was rejected (3)", "nothing was written", "array.jsonl"];

@@ -93,6 +93,8 @@ impl IndexModel {
 
     /// Starts a server with a clock of its own. A query does not depend on the clock.
     fn start(&mut self) {
+        // The one before ends first, since its lock ends with it.
+        self.server = None;
         let line = "--quiet --workers 2 index serve ix --address 127.0.0.1:0";
         self.server = Some(HttpServer::of(&mut self.trouble.command(&self.here, line)));
     }

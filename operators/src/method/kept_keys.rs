@@ -20,7 +20,7 @@ pub struct TextKeys {
     pub is_empty: bool,
     /// Hash of the cleaned text; of the fingerprint, if texts are not compared.
     pub identity: Identity,
-    /// Keys, in the order of the passes. A text with two sets has two keys for each band.
+    /// Keys, in the order of the passes. A text with two sets has two keys for each band, and an empty one has none.
     pub keys: Vec<KeyOfPass>,
     /// Sketches of the short and of the long set, or 0.
     pub sketches: [u64; 2],
@@ -153,7 +153,11 @@ impl KeptKeys {
             }
             KeyMaker::Bands(minhash, rule, secret) => of_bands(minhash, rule, *secret, text),
         };
-        TextKeys { is_empty: !has_text(text), ..of_text }
+        match has_text(text) {
+            true => of_text,
+            // Without keys no other document meets it.
+            false => TextKeys { is_empty: true, keys: Vec::new(), ..of_text },
+        }
     }
 
     /// Returns the keys of a fingerprint of 64 bits that was made elsewhere; `None` if the method has none, or compares

@@ -26,6 +26,8 @@ pub(super) struct PairCounts {
     kinds: [[u32; 2]; KINDS],
     /// First bytes behind which no second byte comes.
     illegal: u32,
+    /// Pairs whose second byte is a letter of ASCII.
+    letters: u32,
 }
 
 /// Number of ranges of first bytes.
@@ -128,7 +130,7 @@ static MODELS: [Model; 10] = [
 impl PairCounts {
     /// Counts the pairs of a text. Characters of one byte and of four are passed over.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut counts = PairCounts { kinds: [[0; 2]; KINDS], illegal: 0 };
+        let mut counts = PairCounts { kinds: [[0; 2]; KINDS], illegal: 0, letters: 0 };
         let (mut rest, mut pairs) = (bytes, 0);
         while let [first, behind @ ..] = rest {
             rest = match (first, behind) {
@@ -137,6 +139,7 @@ impl PairCounts {
                 (0x81..=0xfe, [second @ 0x40..=0xfe, rest @ ..]) => {
                     let kind = FIRST_OF_KIND.partition_point(|least| least <= first) - 1;
                     counts.kinds[kind][usize::from(*second > 0xa0)] += 1;
+                    counts.letters += u32::from(second.is_ascii_alphabetic());
                     pairs += 1;
                     rest
                 }
@@ -176,8 +179,11 @@ impl PairCounts {
         if model.encoding == Encoding(BIG5) && low * 10 < low + high {
             return f64::NEG_INFINITY;
         }
-        // Rare characters of Chinese, such as those of insects, have the pairs of Cyrillic, but none without a second byte.
-        if model.encoding.0.is_single_byte() && self.illegal * 20 < low + high + self.illegal {
+        // Rare characters of Chinese, such as those of insects, have the pairs of Cyrillic, but none without a second byte. A
+        // third of the second bytes of Chinese are letters at most; nearly all are that stand behind é in cafés.
+        let all = low + high + self.illegal;
+        let is_spelled = self.letters * 10 >= all * 9;
+        if model.encoding.0.is_single_byte() && self.illegal * 20 < all && !is_spelled {
             return f64::NEG_INFINITY;
         }
         let shares = model.low.iter().zip(&model.high).flat_map(|(low, high)| [low, high]);
