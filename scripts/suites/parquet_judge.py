@@ -134,13 +134,14 @@ def judge(case, run):
 
 
 def decisions(case, run, texts):
-    """The rows that must be kept, the first of each text, and the rows that must be removed."""
+    """The rows that must be kept, the first of each text and all without text, and the rows that must be removed."""
     rejected = rejected_rows(case, run)
     first, rows = set(), {"kept": [], "removed": []}
     for row, text in enumerate(texts):
         if row not in rejected:
             rows["removed" if text in first else "kept"].append(row)
-            first.add(text)
+            if text.strip():
+                first.add(text)
     return rows
 
 

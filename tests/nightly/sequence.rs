@@ -47,6 +47,7 @@ struct Done {
     /// Arguments without the number of workers.
     line: String,
     code: i32,
+    withdrawn: Vec<String>,
     after: Corpus,
     /// Whether the version is kept for a rollback.
     is_kept: bool,
@@ -156,7 +157,8 @@ impl Sequence {
         self.corpus.ledger.add(&self.here, &format!("out{number}"), &withdrawn);
         self.corpus.batch = self.batch();
         self.look();
-        self.done.push(Done { number, line, code, after: self.corpus.clone(), is_kept: true });
+        let after = self.corpus.clone();
+        self.done.push(Done { number, line, code, withdrawn, after, is_kept: true });
     }
 
     /// Returns edited templates, edited documents of before and of those that go, copies, and texts of their own.
@@ -285,16 +287,19 @@ impl Sequence {
         }
     }
 
-    /// Runs the same night again, which changes nothing.
+    /// Runs the same night again, which changes nothing. It is refused if a withdrawn id has come back since.
     fn repeat(&mut self) {
         let (at, workers) = (self.random.below(self.done.len()), self.workers());
         write!(self.steps, "\nnight {} again", self.done[at].number).unwrap();
         let before = self.here.contents("state");
-        let line = format!("{} --workers {workers}", self.done[at].line);
-        self.program(&line, 0);
+        let Done { line, number, withdrawn, .. } = &self.done[at];
+        let later = self.corpus.docs.iter().filter(|doc| doc.night > *number && !doc.withdrawn);
+        let is_back = later.into_iter().any(|doc| withdrawn.contains(&doc.id));
+        let (line, code) = (format!("{line} --workers {workers}"), if is_back { 2 } else { 0 });
+        self.program(&line, code);
         if self.trouble.is_some() {
             // The next run removes what one has left that died or slept.
-            self.here.run(&line).ends(0);
+            self.here.run(&line).ends(code);
         }
         assert!(self.here.contents("state") == before, "the state has changed: {}", self.steps);
     }
