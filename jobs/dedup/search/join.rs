@@ -96,12 +96,9 @@ impl CorpusSearch {
             counters.context("there are more workers than there should be")?;
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(&counts), &self.spill);
-        let mut firsts = copies.walk();
-        self.texts(worker, |text| {
-            if !text.text.is_empty() && firsts.is_first(text.doc) {
-                rule.unsorted(text.text, &mut sets);
-                counting.add(sets.features());
-            }
+        self.first_texts(worker, copies, |text| {
+            rule.unsorted(text.text, &mut sets);
+            counting.add(sets.features());
         })?;
         counting.finish();
         sum(worker, &counts, self.group.workers());
@@ -111,24 +108,18 @@ impl CorpusSearch {
             None => None,
             Some(lookups) => {
                 let mut counting = Counting::new(Arc::clone(&lookups), &self.spill);
-                let mut firsts = copies.walk();
-                self.texts(worker, |text| {
-                    if !text.text.is_empty() && firsts.is_first(text.doc) {
-                        rule.unsorted(text.text, &mut sets);
-                        join.lookups(&counts, text.doc, &sets, |mark| counting.add([mark].into_iter()));
-                    }
+                self.first_texts(worker, copies, |text| {
+                    rule.unsorted(text.text, &mut sets);
+                    join.lookups(&counts, text.doc, &sets, |mark| counting.add([mark].into_iter()));
                 })?;
                 counting.finish();
                 sum(worker, &lookups, self.group.workers());
                 Some(LookupMarks::new(lookups, self.sides))
             }
         };
-        let mut firsts = copies.walk();
-        self.texts(worker, |text| {
-            if !text.text.is_empty() && firsts.is_first(text.doc) {
-                rule.unsorted(text.text, &mut sets);
-                join.add(&counts, marks.as_ref(), text.doc, &sets);
-            }
+        self.first_texts(worker, copies, |text| {
+            rule.unsorted(text.text, &mut sets);
+            join.add(&counts, marks.as_ref(), text.doc, &sets);
         })?;
         drop((counts, marks));
         Ok(join.finish(worker, Skew::default())?)

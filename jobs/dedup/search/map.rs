@@ -219,11 +219,20 @@ impl CorpusSearch {
         Ok(IdenticalDocs(collapse(worker, identities, &budget, found)?))
     }
 
-    /// Calls `each` with every document of this worker's splits and its text, from the map output.
-    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(StoredText)) -> Result<()> {
+    /// Calls `each` with the documents of this worker's splits that are the first of their text, from the map output. Documents
+    /// without text are left out, since they are nobody's duplicates.
+    pub(super) fn first_texts(
+        &self,
+        worker: &mut Worker,
+        copies: &IdenticalDocs,
+        mut each: impl FnMut(StoredText),
+    ) -> Result<()> {
+        let mut firsts = copies.walk();
         for (number, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             self.texts_of(worker, number, |_, text| {
-                each(text);
+                if !text.text.is_empty() && firsts.is_first(text.doc) {
+                    each(text);
+                }
                 Ok(())
             })?;
         }

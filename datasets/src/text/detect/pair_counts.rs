@@ -40,7 +40,7 @@ const MOST_PAIRS: u32 = 4096;
 const RARE: f64 = 0.5;
 
 /// How often an encoding has pairs of each kind.
-struct Model {
+struct PairModel {
     encoding: Encoding,
     /// Probability of the encoding before anything is known of a text.
     prior: f64,
@@ -54,71 +54,71 @@ struct Model {
 
 /// Models of simplified, traditional and Japanese text in GB18030, and of the other encodings. Source: the texts of
 /// docs/design/0007.
-static MODELS: [Model; 10] = [
-    Model {
+static MODELS: [PairModel; 10] = [
+    PairModel {
         encoding: GB18030,
         prior: 0.9,
         low: [1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0],
         high: [1, 1, 80, 2, 3, 500, 150, 190, 20, 20, 10, 1],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: GB18030,
         prior: 0.1,
         low: [11, 66, 0, 0, 4, 39, 7, 49, 32, 44, 4, 2],
         high: [9, 64, 58, 1, 3, 345, 99, 161, 5, 6, 1, 1],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: GB18030,
         prior: 1e-3,
         low: [3, 14, 0, 0, 37, 8, 0, 15, 4, 8, 0, 0],
         high: [1, 16, 14, 700, 0, 87, 36, 49, 0, 2, 0, 0],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: Encoding(BIG5),
         prior: 0.2,
         low: [0, 0, 56, 63, 139, 139, 2, 2, 2, 2, 1, 0],
         high: [0, 0, 4, 112, 246, 243, 2, 2, 2, 2, 1, 0],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: Encoding(SHIFT_JIS),
         prior: 1e-6,
         low: [389, 111, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0],
         high: [367, 134, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: Encoding(EUC_JP),
         prior: 1e-5,
         low: [0; KINDS],
         high: [0, 1, 52, 704, 0, 192, 52, 3, 2, 2, 1, 0],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: Encoding(EUC_KR),
         prior: 1e-6,
         low: [0; KINDS],
         high: [0, 0, 3, 1, 0, 990, 1, 1, 1, 1, 1, 0],
         illegal: 2,
     },
-    Model {
+    PairModel {
         encoding: Encoding(WINDOWS_1252),
         prior: 1e-6,
         low: [5, 40, 5, 5, 30, 30, 15, 15, 30, 350, 60, 100],
         high: [2, 30, 2, 2, 2, 2, 2, 2, 2, 2, 10, 2],
         illegal: 250,
     },
-    Model {
+    PairModel {
         encoding: Encoding(WINDOWS_1251),
         prior: 1e-6,
         low: [0; KINDS],
         high: [0, 0, 0, 0, 0, 14, 17, 11, 2, 571, 200, 36],
         illegal: 147,
     },
-    Model {
+    PairModel {
         encoding: Encoding(KOI8_R),
         prior: 1e-6,
         low: [0; KINDS],
@@ -173,7 +173,7 @@ impl PairCounts {
     }
 
     /// Returns the logarithm of the probability of a model and of a text with these counts.
-    fn log_likelihood(&self, model: &Model) -> f64 {
+    fn log_likelihood(&self, model: &PairModel) -> f64 {
         let [low, high] = [0, 1].map(|side| self.kinds.iter().map(|kind| kind[side]).sum::<u32>());
         // A quarter of the characters of Big5 have a low second byte. Tables and kana in GB2312 have none.
         if model.encoding == Encoding(BIG5) && low * 10 < low + high {
