@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, NameBelow, Stores, TablePartition, one_line, path_of_text};
+use cluster::{InputFile, Stores, TablePartition, one_line, path_of_text};
 
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
@@ -38,6 +38,7 @@ impl InputFiles {
             check(against, &mut files, "reference")?;
         }
         check(inputs, &mut of_input, "input")?;
+        say_joined_tables(&of_input);
         refuse_shared(&files, &of_input)?;
         name_reference_apart(&mut files, &of_input)?;
         let reference = files.len();
@@ -58,6 +59,26 @@ fn say_passed_over(passed_over: &BTreeMap<String, &str>) {
             more => format!(", with {more} more of its kind"),
         };
         say(one_line(&format!("warning: \"{}\" is {kind}: it is passed over{more}", paths[0])));
+    }
+}
+
+/// Warns if the partitions of different tables will lie in one folder of the output.
+fn say_joined_tables(files: &[InputFile]) {
+    let mut tables = BTreeMap::new();
+    for file in files {
+        let (name, path) = (TablePartition::of(&file.name), TablePartition::of(&file.path));
+        if !name.folders().is_empty() {
+            let table = format!("{}{}", file.store.prefix(), path.table());
+            let first = tables.entry(name.folders()).or_insert_with(|| table.clone());
+            if *first != table {
+                say(one_line(&format!(
+                    "warning: \"{first}\" and \"{table}\" both have a partition \"{}\": the documents of both will lie in \
+                     one folder of the output",
+                    name.folders()
+                )));
+                return;
+            }
+        }
     }
 }
 
@@ -143,11 +164,10 @@ impl RealPaths {
     }
 }
 
-/// Gives files of different inputs different names. If two would have one name, or partitions of a table were named one by
-/// one, all files are named by their paths below the deepest folder that holds them all: ids and parts are named after
-/// these names.
+/// Gives files of different inputs different names. If two would have one name, all files are named by their paths below the
+/// deepest folder that holds them all: ids and parts are named after these names.
 fn name_apart(files: &mut [InputFile]) -> Result<()> {
-    if first_meeting(files).is_none() && !are_partitions_lost(files) {
+    if first_meeting(files).is_none() {
         return Ok(());
     }
     let paths: BTreeSet<String> = files.iter().map(InputFile::full_path).collect();
@@ -158,14 +178,6 @@ fn name_apart(files: &mut [InputFile]) -> Result<()> {
         }
         None => Ok(()),
     }
-}
-
-/// Whether the files are of several partitions of a table and their names do not say of which.
-fn are_partitions_lost(files: &[InputFile]) -> bool {
-    let partitions = || files.iter().map(|file| TablePartition::of(&file.path));
-    let names = files.iter().map(|file| TablePartition::of(&file.name));
-    partitions().zip(partitions().skip(1)).any(|(one, other)| one != other)
-        && partitions().zip(names).any(|(path, name)| path != name)
 }
 
 /// Returns the first name that two files have, or that one file has and the folder of another.
@@ -198,12 +210,8 @@ fn name_below_shared_folder(files: &mut [InputFile], paths: &BTreeSet<String>) -
     let same =
         first.split_inclusive('/').zip(last.split_inclusive('/')).take_while(|(one, other)| one == other);
     let shared: usize = same.map(|(one, _)| one.len()).sum();
-    let shared = TablePartition::table(&first[..shared]).len();
     for file in files {
-        // The part after a scheme is empty.
-        let path = file.full_path();
-        let parts: Vec<_> = path[shared..].split('/').filter(|part| !part.is_empty()).collect();
-        file.name = NameBelow::new(&parts.join("/"))?;
+        file.name = InputFile::name_below(&file.full_path(), shared)?;
     }
     Ok(())
 }

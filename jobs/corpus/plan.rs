@@ -113,7 +113,7 @@ impl Plan {
                     if bytes <= room
                         && number != reference_files
                         && split.format.name() == format.name()
-                        && split.partition() == TablePartition::of(&file.name) =>
+                        && split.partition().folders() == TablePartition::of(&file.name).folders() =>
                 {
                     split.pieces.push(whole);
                     room -= bytes;

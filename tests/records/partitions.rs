@@ -48,9 +48,11 @@ fn the_folders_of_partitions_stay() {
         here.run(&format!("dedup {inputs} again --overwrite --workers 1 --quiet")).ends(0);
         assert!(here.output("again") == here.output("out"), "{inputs}");
     }
-    // One partition alone is a table without partitions.
-    here.run("dedup t/dt=2026-11-02 one --quiet").ends(0);
-    assert_eq!(parts(&here, "one")[0].0, "kept/part-00000.jsonl");
+    // So is one partition alone, and a file of it.
+    for input in ["t/dt=2026-11-02", "t/dt=2026-11-02/part-0.jsonl"] {
+        here.run(&format!("dedup {input} one --overwrite --quiet")).ends(0);
+        assert_eq!(parts(&here, "one")[0].0, "kept/dt=2026-11-02/part-00000.jsonl", "{input}");
+    }
     // A clean table is read as it was.
     here.run("dedup out/kept twice --quiet").ends(0);
     assert_eq!(here.counter("twice", "removed"), 0);
@@ -81,6 +83,26 @@ fn partitions_of_several_columns_and_formats_stay_apart() {
     // The units of lines that are cut out leave the partitions as they are.
     here.run("chunk clean t cut --quiet").ends(0);
     assert!(here.contents("cut").contains_key("kept/_p=0/lang=zh/part-00000.jsonl"));
+}
+
+#[test]
+fn partitions_named_below_their_folders_or_of_two_tables_stay() {
+    let here = Folder::new();
+    here.write("t/dt=1/h=01/batch/a.jsonl", json_lines([("a", "今天天气很好")]));
+    let kept = |inputs: &str| {
+        let ran = here.run(&format!("dedup {inputs} out --overwrite"));
+        let names = here.contents("out").into_keys().filter(|name| name.starts_with("kept/"));
+        (names.collect::<Vec<_>>(), ran.ends(0).stderr)
+    };
+    for input in ["t", "t/dt=1", "t/dt=1/h=01", "t/dt=1/h=01/batch", "t/dt=1/h=01/batch/a.jsonl"] {
+        let (names, said) = kept(input);
+        assert_eq!(names, ["kept/dt=1/h=01/part-00000.jsonl"], "{input}");
+        assert!(!said.contains("warning"), "{said}");
+    }
+    here.write("u/dt=1/h=01/a.jsonl", json_lines([("b", "大家都去公园")]));
+    let (names, said) = kept("t u");
+    assert_eq!(names, ["kept/dt=1/h=01/part-00000.jsonl"]);
+    assert!(said.contains("both have a partition \"dt=1/h=01\""), "{said}");
 }
 
 #[test]

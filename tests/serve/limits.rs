@@ -242,7 +242,7 @@ fn a_token_says_who_may_do_what() {
     ] {
         assert_eq!(answer.status, status, "{answer:?}");
     }
-    let topics = server.ask("GET", "/topics", &[("Authorization", &format!("Bearer {news}"))], "").json();
+    let topics = server.ask("GET", "/topics", &[("Authorization", &format!("bearer {news}"))], "").json();
     assert_eq!(topics["topics"].as_array().unwrap().len(), 1);
     for path in ["/healthz", "/readyz", "/", "/openapi.json"] {
         assert_eq!(server.ask("GET", path, &[], "").status, 200);

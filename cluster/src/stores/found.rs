@@ -18,7 +18,8 @@ pub struct InputFile {
     /// Absolute path, as the store names it.
     pub path: String,
     /// Path relative to the input that led to the file, or to the part of a pattern before any `*`, `?`, `[`
-    /// or `{`. For an input that is a file, this is its last name.
+    /// or `{`. For an input that is a file, this is its last name. The folders of a partition are always in it, as are
+    /// those below them.
     pub name: NameBelow,
     /// Length in bytes.
     pub bytes: u64,
@@ -29,6 +30,22 @@ pub struct InputFile {
 }
 
 impl InputFile {
+    /// Returns the name of the file with this path below a folder, whose path are its first `folder` bytes. If the file's
+    /// partition begins above the folder, the name begins there.
+    ///
+    /// # Errors
+    /// Those of [`NameBelow::new`].
+    pub fn name_below(path: &str, folder: usize) -> Result<NameBelow, Error> {
+        let partition = TablePartition::of(path);
+        let start = match partition.folders() {
+            "" => folder,
+            _ => folder.min(partition.table().len()),
+        };
+        // The part after a scheme is empty.
+        let names: Vec<_> = path[start..].split('/').filter(|name| !name.is_empty()).collect();
+        NameBelow::new(&names.join("/"))
+    }
+
     /// Returns the store's prefix and the path. This name is unique, and messages show it.
     pub fn full_path(&self) -> String {
         format!("{}{}", self.store.prefix(), self.path)
@@ -66,8 +83,13 @@ impl InputFile {
 
 /// Folders of a partition of a table, as Hive and Spark lay it out: `dt=2026-11-27/country=cn`. They hold the values of
 /// columns that the files do not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TablePartition<'a>(&'a str);
+#[derive(Clone, Copy)]
+pub struct TablePartition<'a> {
+    /// Path of the table.
+    table: &'a str,
+    /// The folders, without a `/` at either end.
+    folders: &'a str,
+}
 
 impl<'a> TablePartition<'a> {
     /// Returns the partition of a file with this path. It is the last of the runs of folders `column=value` in the path, and
@@ -82,27 +104,23 @@ impl<'a> TablePartition<'a> {
             }
             at += folder.len() + 1;
         }
-        TablePartition(&path[start..end])
+        TablePartition { table: &path[..start], folders: &path[start..end] }
     }
 
-    /// Returns the path of a folder without the partitions that it ends in: `/t` for `/t/dt=1/country=cn`.
-    pub fn table(mut folder: &'a str) -> &'a str {
-        folder = folder.trim_end_matches('/');
-        while let Some((above, _)) = folder.rsplit_once('/').filter(|(_, last)| is_partition(last)) {
-            folder = above;
-        }
-        folder
+    /// Returns the path of the file's table: all before the partition.
+    pub fn table(self) -> &'a str {
+        self.table
     }
 
     /// Returns the folders, such as `dt=2026-11-27/country=cn`, or an empty text.
     pub fn folders(self) -> &'a str {
-        self.0
+        self.folders
     }
 
     /// Returns the value of a column. Escapes such as `%3A` are undone. There is none if the partition has no such column or
     /// holds the rows in which it is null.
     pub fn value(self, column: &str) -> Option<String> {
-        let mut columns = self.0.split('/').filter_map(|folder| folder.split_once('='));
+        let mut columns = self.folders.split('/').filter_map(|folder| folder.split_once('='));
         let value = columns.find_map(|(name, value)| (unescaped(name) == column).then_some(value));
         value.filter(|value| *value != "__HIVE_DEFAULT_PARTITION__").map(unescaped)
     }
@@ -124,23 +142,18 @@ mod tests {
 
     #[test]
     fn a_partition_is_the_last_run_of_folders_that_name_a_column() {
-        for (path, folders) in [
-            ("dt=1/a.parquet", "dt=1"),
-            ("t/dt=1/country=cn/a", "dt=1/country=cn"),
-            ("_p=0/b/c", "_p=0"),
-            ("env=x/t/dt=1/a", "dt=1"),
-            ("a=b", ""),
-            ("t/=1/dt=/a=b", ""),
-            ("", ""),
+        for (path, table, folders) in [
+            ("dt=1/a.parquet", "", "dt=1"),
+            ("/t/dt=1/country=cn/a", "/t/", "dt=1/country=cn"),
+            ("_p=0/b/c", "", "_p=0"),
+            ("env=x/t/dt=1/b/a", "env=x/t/", "dt=1"),
+            ("a=b", "", ""),
+            ("t/=1/dt=/a=b", "", ""),
+            ("", "", ""),
         ] {
-            assert_eq!(TablePartition::of(path).folders(), folders, "{path}");
+            let partition = TablePartition::of(path);
+            assert_eq!((partition.table(), partition.folders()), (table, folders), "{path}");
         }
-    }
-
-    #[test]
-    fn a_table_lies_above_its_partitions() {
-        let tables = ["/t/dt=1/c=2", "/t/dt=1/", "/dt=1/t", "dt=1", "/", ""].map(TablePartition::table);
-        assert_eq!(tables, ["/t", "/t", "/dt=1/t", "dt=1", "", ""]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
 use super::left_out;
 use super::local;
 use super::local::Local;
-use super::name::{NameBelow, path_of_text, text_of_path};
+use super::name::{path_of_text, text_of_path};
 use super::object::{Bucket, ObjectLimits};
 use super::pattern::{alternatives, is_pattern, matching, split};
 use super::store::{Entry, Store, parent};
@@ -268,10 +268,9 @@ impl Stores {
             return Err(Error::NotFound { path: input.to_owned() });
         }
         for Entry { path, bytes, version, .. } in files {
-            let below =
-                path.strip_prefix(base.trim_end_matches('/')).and_then(|below| below.strip_prefix('/'));
-            let last = path[parent(&path).len()..].trim_start_matches('/');
-            let name = NameBelow::new(below.unwrap_or(last))?;
+            // An input that is a file is named by its last name.
+            let base = if path == base { parent(&path) } else { base };
+            let name = InputFile::name_below(&path, base.len())?;
             let sums = Arc::new(Sums::new(bytes, version));
             found.push(InputFile { store: store.clone(), path, name, bytes, version, sums });
         }

@@ -90,8 +90,10 @@ impl Admission {
     fn caller(&self, headers: &HeaderMap) -> Result<RequestCaller, ApiError> {
         let Some(tokens) = &self.tokens else { return Ok(RequestCaller(None)) };
         let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token =
-            given.and_then(|given| given.strip_prefix("Bearer ")).and_then(|token| tokens.find(token));
+        // The name of a scheme has no case (RFC 9110, section 11.1).
+        let credentials = given.and_then(|given| given.split_once(' '));
+        let token = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let token = token.and_then(|(_, token)| tokens.find(token));
         let unknown = || {
             ApiError::new(StatusCode::UNAUTHORIZED, "a known token is wanted: Authorization: Bearer TOKEN")
         };

@@ -16,6 +16,8 @@ struct UnitCounts {
     /// Wide units whose high byte is that of kana, or is below 0x80. In UTF-16 half of all Han are there; text in
     /// Shift_JIS that is read in pairs has none.
     early: usize,
+    /// Wide units that are hiragana or katakana.
+    kana: usize,
     /// Hangul, other punctuation and signs.
     other: usize,
 }
@@ -26,7 +28,7 @@ struct UnitCounts {
 /// | text | a unit in LE | recognised by |
 /// |---|---|---|
 /// | Latin, Cyrillic, … | `61 00`, `3f 04` | a quarter of the high bytes are 0 to 6 |
-/// | Chinese, Japanese, Korean | `2d 4e`, `42 30`, `00 ac` | at most one unit in 50 is of none of these scripts, and one byte in five is above 0x7F |
+/// | Chinese, Japanese, Korean | `2d 4e`, `42 30`, `00 ac` | at most one unit in 50 is of none of these scripts, and one byte in five is above 0x7F (one in 20 if a fifth of the units is kana, half of which have none) |
 ///
 /// A text of less than 40 units without white space or a letter of ASCII is not recognised, since it may be GBK or Shift_JIS.
 pub(crate) fn utf16_without_mark(bytes: &[u8]) -> Option<Encoding> {
@@ -35,7 +37,7 @@ pub(crate) fn utf16_without_mark(bytes: &[u8]) -> Option<Encoding> {
         let of = UnitCounts::of(bytes, order);
         let rest = of.all - of.low - of.wide - of.other;
         let wide = (of.low > 0 || of.all >= 40)
-            && high_bytes * 5 >= bytes.len()
+            && high_bytes * (if of.kana * 5 >= of.all { 20 } else { 5 }) >= bytes.len()
             && (of.other * 50 <= of.all || of.low * 33 >= of.all)
             && (of.early * 5 >= of.all || of.low * 33 >= of.all);
         of.all > 0 && rest * 50 <= of.all && (of.low * 4 >= of.all || wide)
@@ -58,6 +60,7 @@ impl UnitCounts {
                 0x2010..0x2040 | 0x3000..0x3100 | 0x4e00..0xa000 | 0xff00..0xfff0 => {
                     counts.wide += 1;
                     counts.early += usize::from(unit < 0x8000);
+                    counts.kana += usize::from((0x3041..0x3100).contains(&unit));
                 }
                 0x1100..0x1200 | 0x1e00..0x2700 | 0xac00..0xd7a4 => counts.other += 1,
                 _ => {}
@@ -77,11 +80,12 @@ mod tests {
             .collect()
     }
 
-    const TEXTS: [&str; 8] = [
+    const TEXTS: [&str; 9] = [
         "新华社北京电国家统计局",
         "新华社北京电：国家统计局十九日发布数据，前三季度国内生产总值同比增长5.2%。\r\n",
         "臺灣大學校長表示，將於下週公布名單。",
         "これはテストの文書です。",
+        "そのときのことは、いまでもときどきおもいだします。あのひとはなにもいわずに、ただわたしのかおをみていたのです。",
         "이것은 시험 문서입니다. 서울시는 다음 주에",
         "{\"id\": 1, \"text\": \"abc\"}\n",
         "Это проверка документа",
