@@ -5,6 +5,7 @@ pub mod against;
 pub mod brute;
 mod corpora;
 mod empty_texts;
+mod families;
 mod ignored_lines;
 mod invariance;
 mod output;

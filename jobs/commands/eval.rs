@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 
 use super::labels::agreement::{self, ComparedPair};
 use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
+use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::cli::values::{paths, text_of_file};
 use crate::dedup::finished::Finished;
+use crate::output::pair_table::PairsOf;
 
 /// Score a finished output against labelled pairs or clusters
 ///
@@ -30,9 +32,10 @@ pub struct Args {
     labels: String,
     #[command(flatten)]
     options: LabelOptions,
-    /// Pairs that count as found: those of the output, or every two documents of one of its clusters
-    #[arg(long, value_name = "WHAT", default_value = "pairs")]
-    by: By,
+    /// Pairs that count as found: those of the output, or every two documents of one of its clusters [default: pairs,
+    /// unless the output has only those that decided]
+    #[arg(long, value_name = "WHAT")]
+    by: Option<By>,
     /// List the found pairs that are false, or the true pairs that were missed, or both
     #[arg(long, value_name = "WHICH", value_delimiter = ',')]
     list: Vec<Listed>,
@@ -61,16 +64,24 @@ pub fn run(args: Args) -> Result<u8> {
     let list_to = args.list_to.as_deref().map(ReportFile::check).transpose()?;
     let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
     let finished = Finished::open(&Stores::new(), &args.output)?;
+    let deciding = finished.options().pairs == PairsOf::Deciding;
+    let by = args.by.unwrap_or(if deciding { By::Clusters } else { By::Pairs });
+    if deciding && by == By::Pairs {
+        bail!(WrongUse(format!(
+            "\"{}\" has the pairs that decided alone: run dedup with --pairs firsts to evaluate all",
+            args.output
+        )));
+    }
     let labels = Labels::parse(&args.labels, &text_of_file(&args.labels)?, &args.options)?;
     let said = labels.to_string();
-    let found = Evaluated::read(&finished, args.by, labels.ids)?;
+    let found = Evaluated::read(&finished, by, labels.ids)?;
     if found.labelled == 0 {
         say("warning: no labelled document is in a cluster of the output; are these its ids?");
     }
     let counters = &finished.success.counters;
     let figures = Figures::new(&found, &labels.truth, counters.kept + counters.removed);
 
-    let by = if args.by == By::Pairs { "the pairs" } else { "every two documents of a cluster" };
+    let by = if by == By::Pairs { "the pairs" } else { "every two documents of a cluster" };
     let mut out = std::io::stdout().lock();
     // A reader that has seen enough, such as `head`, is no failure.
     let _ = write!(out, "Labels: {said}.\nFound: {by} of {}.\n\n{}", args.output, figures.table());

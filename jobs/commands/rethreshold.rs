@@ -23,8 +23,8 @@ use crate::dedup::options::Verification;
 use crate::dedup::run::{DedupRun, Outcome};
 use crate::dedup::search::{SearchResult, SideCounts};
 use crate::output::OutputFolder;
+use crate::output::pair_table::PairsOf;
 use crate::output::rejects::Rejects;
-use crate::output::tables::PairsOf;
 use crate::progress::{Progress, Stage};
 
 /// Raise the threshold of a finished output, without comparing anything again
@@ -93,6 +93,12 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     for threshold in &mut thresholds {
         **threshold = args.threshold.max(**threshold);
+    }
+    if options.pairs == PairsOf::Deciding || args.pairs == Some(PairsOf::Deciding) {
+        bail!(WrongUse(format!(
+            "other pairs may decide with another threshold, so the pairs of \"{old}\" and of the new output are firsts or all, \
+             not those that decided"
+        )));
     }
     let input = finished.input(common.workers())?;
     options.verify = Some(Verification(verify));

@@ -160,8 +160,8 @@ impl Why<'_> {
                 if self.finished.is_reference(b.place) { "both are of the reference" } else { "--within no" }
             ),
             (None, true) => format!(
-                "{} and {} match, but have no row: one of them is identical to an earlier document, which has it, \
-                 or was deleted before the two met",
+                "{} and {} match, but have no row: the pair did not decide, or one of them is identical to an earlier \
+                 document, which has it",
                 one_line(&a.id),
                 one_line(&b.id)
             ),

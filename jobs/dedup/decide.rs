@@ -13,7 +13,8 @@ use super::options::DedupOptions;
 use super::tally::Tally;
 use super::verdicts::RemovedDocs;
 use crate::output::OutputFolder;
-use crate::output::tables::{ClusterTable, PairTable, PairsOf};
+use crate::output::pair_table::{PairTable, PairsOf};
+use crate::output::tables::ClusterTable;
 
 /// Rules by which clusters are decided, and the folder of the tables.
 ///
@@ -85,9 +86,9 @@ impl Decider {
                 return Ok(()); // Not within the input, identical documents of it are in no cluster.
             }
             let distance = |pair: &Pair| self.distances.then_some(pair.distance);
-            pairs.write(batch, self.measured, distance, |row| tally.sample(row))?;
+            pairs.write(batch, &members, self.measured, distance, |row| tally.row(row))?;
             rows.write(batch, &members, self.measured)?;
-            tally.count(batch, &members, self.sides, distance);
+            tally.count(batch, &members, self.sides);
             for member in &members {
                 if let Some(removed) = member.removed {
                     removal.clear();
@@ -111,6 +112,25 @@ impl Decider {
                 removed.tie = removed.tie.max(Reason::Similar(None));
             }
         }
-        members
+        match self.pairs {
+            PairsOf::Deciding => by_survivor(members),
+            PairsOf::Firsts | PairsOf::All => members,
+        }
     }
+}
+
+/// Names each cluster by the document that stays in it: the document and those that go for it. Leaves out the others that stay,
+/// and orders the rest by cluster and then by document.
+///
+/// ```text
+/// one component        1, 2 goes for 1, 3 stays, 4 stays, 5 goes for 4
+/// clusters             1: 1, 2    4: 4, 5
+/// ```
+fn by_survivor(mut members: Vec<Member>) -> Vec<Member> {
+    for member in &mut members {
+        member.cluster = member.removed.map_or(member.doc, |removed| removed.duplicate_of);
+    }
+    members.sort_unstable();
+    let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
+    clusters.filter(|cluster| cluster.len() > 1).flatten().copied().collect()
 }

@@ -215,6 +215,7 @@ fn search_and_write(
         outputs,
         spill,
         ignored,
+        leaders: run.options.leaders(),
         night: None,
     };
     let method = run.options.method.method(lexicon, &statistics, run.options.threshold())?;

@@ -16,7 +16,7 @@ use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
 use crate::corpus::split::Split;
-use crate::output::tables::PairsOf;
+use crate::output::pair_table::PairsOf;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -49,7 +49,11 @@ pub(crate) struct DedupOptions {
     #[arg(long, value_name = "WHICH", default_value = "first")]
     #[serde(with = "text")]
     pub keep: Keep,
-    /// Pairs to write: firsts (one for each identical document, with the first of them) or all
+    /// Pairs to write: firsts (one for each identical document, with the first of them), all or deciding
+    ///
+    /// deciding looks only for the matches that decide, and writes one for each removed document: with the one that stays in its
+    /// place. So a family of near-equal documents costs its size, and not its square. The same documents stay. A cluster is a
+    /// document that stays and those that go for it then, and no connected component, which --resolve components needs.
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pub pairs: PairsOf,
     /// Reference: remove from the input what is in these files, folders, globs or comma lists of them, and leave
@@ -190,6 +194,11 @@ impl DedupOptions {
         plan.sides(self.within != Some(Within::No))
     }
 
+    /// Returns the keep order if only the matches that decide are wanted.
+    pub fn leaders(&self) -> Option<Keep> {
+        (self.pairs == PairsOf::Deciding).then(|| self.keep.clone())
+    }
+
     /// Whether lines are left out of the comparison.
     pub fn ignores_lines(&self) -> bool {
         self.ignore_lines.is_some() || self.ignore_lines_of.is_some()
@@ -199,7 +208,7 @@ impl DedupOptions {
     ///
     /// # Errors
     /// [`WrongUse`] if verification is asked for and the method measures similarity itself, if the method can let
-    /// no reference stay, or if it compares no part of a text.
+    /// no reference stay, if it compares no part of a text, or if components are asked for without all matches.
     pub fn resolve(&mut self) -> Result<()> {
         if !self.against.is_empty() && self.method.deletes_as_it_compares() {
             bail!(WrongUse(format!(
@@ -212,6 +221,9 @@ impl DedupOptions {
                 "exact finds documents that are equal with all of their lines, so none can be ignored: take another --method"
                     .to_owned()
             ));
+        }
+        if self.resolve == Resolve::Components && self.pairs == PairsOf::Deciding {
+            bail!(WrongUse("--resolve components needs every match: take --pairs firsts or all".to_owned()));
         }
         self.verify = Some(Verification::of(&self.method, self.verify)?);
         Ok(())

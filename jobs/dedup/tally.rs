@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::search::SearchResult;
 use crate::corpus::plan::{PLACES, Plan};
+use crate::output::pair_table::WrittenPair;
 use crate::output::summary::{Counters, InputEntry, ReferenceCounters, SamplePair, Summary, skew};
-use crate::output::tables::WrittenPair;
 use crate::progress::usage::ResourceUsage;
 
 /// Greatest number of sample pairs.
@@ -66,14 +66,8 @@ impl Tally {
     }
 
     /// Counts some clusters. `members`: all members of all of them, ordered by cluster. `sides`: the pairs that are
-    /// looked for. `distance`: the distance of a pair, if the method has one.
-    pub fn count(
-        &mut self,
-        batch: &ClusterBatch,
-        members: &[Member],
-        sides: Sides,
-        distance: impl Fn(&Pair) -> Option<u32>,
-    ) {
+    /// looked for.
+    pub fn count(&mut self, batch: &ClusterBatch, members: &[Member], sides: Sides) {
         let is_pair = |&&(doc, first): &&(DocId, DocId)| sides.compares(&Pair::new(first, doc, 0));
         self.copies += batch.matches().copies.iter().filter(is_pair).count() as u64;
         for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
@@ -90,26 +84,23 @@ impl Tally {
                 Reason::Chain => &mut self.removed_chain,
             } += 1;
         }
-        let pairs = batch.clusters().flat_map(|(copies, pairs)| pairs.iter().map(move |pair| (copies, pair)));
-        for (copies, (pair, similarity)) in pairs {
-            // Not within the input, each of its identical documents is a pair of its own.
-            let alone = if sides.within() { 0 } else { ClusterBatch::copies_of(copies, pair.high).len() };
-            let count = 1 + alone as u64;
-            if let Some(distance) = distance(pair) {
-                *self.pairs_by_distance.entry(distance).or_default() += count;
-            }
-            if let Some(similarity) = similarity.map(Similarity::as_millionths) {
-                *self.pairs_by_similarity.entry(similarity / 10_000).or_default() += count;
-            }
-        }
     }
 
-    /// Offers a row of `pairs/` as a sample. Identical documents are none.
-    pub fn sample(&mut self, row: &WrittenPair) {
+    /// Counts a row of `pairs/`, and perhaps takes it as a sample, unless the documents are identical.
+    pub fn row(&mut self, row: &WrittenPair) {
+        if row.identical {
+            return;
+        }
+        if let Some(distance) = row.hamming {
+            *self.pairs_by_distance.entry(distance).or_default() += 1;
+        }
+        if let Some(similarity) = row.similarity.map(Similarity::as_millionths) {
+            *self.pairs_by_similarity.entry(similarity / 10_000).or_default() += 1;
+        }
         let (low, high) = row.places;
         let key = (hash::spread(low.0 ^ hash::spread(high.0)), low, high);
         let worse = || self.samples.last_key_value().is_some_and(|(last, _)| *last < key);
-        if row.identical || self.samples.len() == SAMPLES && worse() {
+        if self.samples.len() == SAMPLES && worse() {
             return;
         }
         let sample = SamplePair {

@@ -16,7 +16,8 @@ use crate::dedup::options::DedupOptions;
 use crate::dedup::tally::Tally;
 use crate::dedup::verdicts::RemovedDocs;
 use crate::output::OutputFolder;
-use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable, PairTable, PairsOf};
+use crate::output::pair_table::{PairTable, PairsOf};
+use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable};
 use crate::state::{NO_LABEL, NightState, RunEntry, StateManifest, StateTable, encode_cluster, number_of};
 
 /// Rules by which the clusters of a night are decided, the folder of the tables, and the state.
@@ -96,13 +97,13 @@ impl NightDecider {
             let new = batch.with_matches(new_matches(&changed, is_new));
             let distance = |pair: &Pair| self.distances.then_some(pair.distance);
             if !changed.members.is_empty() {
-                pairs.write(&new, self.measured, distance, |row| tally.sample(row))?;
+                pairs.write(&new, &changed.members, self.measured, distance, |row| tally.row(row))?;
                 members.write(batch, &changed.members, self.measured)?;
             }
             // Decisions about earlier documents belong to earlier nights.
             let counted: Vec<Member> =
                 changed.members.iter().map(|&member| of_night(member, is_new(member.doc))).collect();
-            tally.count(&new, &counted, Sides::default(), distance);
+            tally.count(&new, &counted, Sides::default());
             for member in &counted {
                 if let Some(removed) = member.removed {
                     removal.clear();

@@ -64,6 +64,7 @@ impl NightWork<'_> {
             spill: spill.clone(),
             sides: Sides::default(),
             ignored: None,
+            leaders: None,
             night: Some(state.clone()),
         };
         let ready = method.method(lexicon, &statistics, run.options.threshold())?;

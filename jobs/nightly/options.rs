@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{DocId, Merit, Resolve};
@@ -15,7 +16,7 @@ use crate::cli::values::paths;
 use crate::corpus::input::{InputOptions, hash_of_words};
 use crate::dedup::keep::{Keep, KeepRank};
 use crate::dedup::options::{DedupOptions, Verification};
-use crate::output::tables::PairsOf;
+use crate::output::pair_table::PairsOf;
 use crate::state::{Pinned, StateManifest};
 
 /// Options that decide the result of a night, as they are parsed and as `_SUCCESS` records them.
@@ -32,7 +33,7 @@ pub(crate) struct NightlyOptions {
     #[serde(with = "text")]
     pub policy: Policy,
     /// Pairs to write: firsts (one for each identical document) or all
-    #[arg(long, value_name = "WHICH", default_value = "firsts")]
+    #[arg(long, value_name = "WHICH", default_value = "firsts", value_parser = pairs_of_night)]
     pub pairs: PairsOf,
     /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
     #[arg(long, value_name = "FILE", value_parser = paths())]
@@ -189,6 +190,12 @@ impl NightlyOptions {
             words: hash_of_words(lexicon),
         }
     }
+}
+
+/// Parses the pairs that a night writes. The state remembers all matches, so a night finds all of them.
+fn pairs_of_night(text: &str) -> Result<PairsOf, String> {
+    let pairs = PairsOf::from_str(text, false).ok().filter(|&pairs| pairs != PairsOf::Deciding);
+    pairs.ok_or_else(|| "expected firsts or all".to_owned())
 }
 
 /// Returns the ordinal of the night of a document; that of the night that is being made for new documents.

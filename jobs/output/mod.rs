@@ -34,6 +34,7 @@ mod folder;
 mod key;
 mod manifests;
 pub(crate) mod map_output;
+pub(crate) mod pair_table;
 pub(crate) mod rejects;
 mod requests;
 mod sealed_file;

@@ -1,17 +1,16 @@
-//! The Parquet tables of an output: pairs, clusters and labels.
+//! The Parquet tables of an output: clusters, corrections and labels, and how a table is written. `pair_table.rs` has the pairs.
 
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use datasets::PartOutput;
 use operators::classify::Measure;
 use operators::flow::ClusterBatch;
-use operators::{DocId, Member, Pair, Reason, Sides, Similarity};
+use operators::{DocId, Member, Reason, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
 
@@ -19,107 +18,6 @@ use super::OutputFolder;
 const BATCH_ROWS: usize = 1 << 13;
 /// Length of a row group in bytes. It is held until it is written.
 const GROUP_BYTES: usize = 2 << 20;
-
-/// The pairs that are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum PairsOf {
-    /// Identical documents give one pair each, with the first of them.
-    Firsts,
-    /// Every pair of documents.
-    All,
-}
-
-/// The table `pairs/` as one worker writes it: the pairs of each cluster, identical documents first.
-pub(crate) struct PairTable<'a> {
-    table: OutputTable<'a>,
-    of: PairsOf,
-    sides: Sides,
-}
-
-impl<'a> PairTable<'a> {
-    pub fn new(folder: &'a OutputFolder, of: PairsOf, sides: Sides) -> Self {
-        PairTable { table: OutputTable::new(folder, "pairs"), of, sides }
-    }
-
-    /// Writes the pairs of some clusters that are looked for, and calls `each` with every row. `distance`: the distance of a pair,
-    /// if the method has one. `measured`: whether the similarity of each pair is known.
-    pub fn write(
-        &mut self,
-        batch: &ClusterBatch,
-        measured: bool,
-        distance: impl Fn(&Pair) -> Option<u32>,
-        mut each: impl FnMut(&WrittenPair),
-    ) -> Result<()> {
-        let (all, sides) = (self.of == PairsOf::All, self.sides);
-        let mut rows = self.table.rows(batch.split(), pair_columns);
-        let same = measured.then_some(Similarity::ONE);
-        let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
-            let (a, b) = (batch.id(pair.low), batch.id(pair.high));
-            if !sides.compares(&pair) {
-                return Ok(());
-            }
-            let places = (pair.low, pair.high);
-            let row = WrittenPair { a, b, hamming: distance(&pair), similarity, identical, places };
-            each(&row);
-            rows.push(row)
-        };
-        for (copies, pairs) in batch.clusters() {
-            let class = |first: DocId| {
-                let copies = ClusterBatch::copies_of(copies, first);
-                std::iter::once(first).chain(copies.iter().map(|copy| copy.0))
-            };
-            for identical in copies.chunk_by(|a, b| a.1 == b.1) {
-                let members: Vec<DocId> = class(identical[0].1).collect();
-                let ones = if all { members.len() } else { 1 };
-                for (i, &one) in members[..ones].iter().enumerate() {
-                    for &other in &members[i + 1..] {
-                        row(Pair::new(one, other, 0), same, true)?;
-                    }
-                }
-            }
-            for &(pair, similarity) in pairs {
-                // Not within the input, no row says which of its documents are identical.
-                let (lows, highs) = (all, all || !sides.within());
-                for low in class(pair.low).take(if lows { usize::MAX } else { 1 }) {
-                    for high in class(pair.high).take(if highs { usize::MAX } else { 1 }) {
-                        row(Pair::new(low, high, pair.distance), similarity, false)?;
-                    }
-                }
-            }
-        }
-        rows.finish()
-    }
-
-    /// Ends the table. Returns the number of rows.
-    pub fn finish(self) -> Result<u64> {
-        self.table.finish()
-    }
-}
-
-/// Row of `pairs/`, as it is written.
-pub(crate) struct WrittenPair<'a> {
-    pub a: &'a str,
-    pub b: &'a str,
-    pub hamming: Option<u32>,
-    pub similarity: Option<Similarity>,
-    pub identical: bool,
-    pub places: (DocId, DocId),
-}
-
-fn pair_columns(rows: &[WrittenPair]) -> Vec<TableColumn> {
-    let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
-    let identical = rows.iter().map(|row| Some(row.identical));
-    vec![
-        ("a", strings(rows.iter().map(|row| Some(row.a))), false),
-        ("b", strings(rows.iter().map(|row| Some(row.b))), false),
-        ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
-        ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-        ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
-        ("a_place", places(rows.iter().map(|row| row.places.0)), false),
-        ("b_place", places(rows.iter().map(|row| row.places.1)), false),
-    ]
-}
 
 /// The table `clusters/` as one worker writes it.
 pub(crate) struct ClusterTable<'a>(OutputTable<'a>);
@@ -159,17 +57,6 @@ impl<'a> ClusterTable<'a> {
         self.0.finish()?;
         Ok(())
     }
-}
-
-/// Writes `pairs/` and `clusters/` of an output without clusters: one part each, without rows.
-pub(crate) fn write_no_clusters(folder: &OutputFolder) -> Result<()> {
-    let none = ClusterBatch::default();
-    let (mut pairs, mut clusters) =
-        (PairTable::new(folder, PairsOf::Firsts, Sides::default()), ClusterTable::new(folder));
-    pairs.write(&none, false, |_| None, |_| ())?;
-    clusters.write(&none, &[], false)?;
-    pairs.finish()?;
-    clusters.finish()
 }
 
 /// The table `corrections/` as one worker writes it: earlier decisions that have changed.

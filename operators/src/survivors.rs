@@ -111,6 +111,16 @@ pub enum Reason {
     Chain,
 }
 
+impl Reason {
+    /// Returns the similarity of two documents that are not identical, where it was measured.
+    pub fn similarity(self) -> Option<Similarity> {
+        match self {
+            Reason::Similar(similarity) => similarity,
+            Reason::Identical | Reason::Chain => None,
+        }
+    }
+}
+
 /// Decides which documents of `matches` stay. Returns all of them, ordered by cluster and then by document.
 ///
 /// `sides`: documents of the reference come first in keep order, and all of them stay. Where no two documents of the

@@ -124,6 +124,7 @@ impl NearSearch<'_> {
             secret: Secret::random(),
             spill: self.searching.clone(),
             ignored: None,
+            leaders: None,
             night: None,
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();

@@ -14,6 +14,7 @@ use operators::{Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::plan::Plan;
+use crate::dedup::keep::Keep;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
 use crate::progress::Progress;
@@ -37,6 +38,9 @@ pub(crate) struct CorpusSearch {
     pub spill: SpillBudget,
     /// Lines that are left out of the comparison, if any are.
     pub ignored: Option<IgnoredLines>,
+    /// Keep order, if of the documents that share keys with very many others only the matches are wanted by which a greedy
+    /// decision removes one; `None` if every match is.
+    pub leaders: Option<Keep>,
     /// State that remembers the documents of earlier nights, and into which those of the plan are written.
     pub night: Option<NightState>,
 }
@@ -61,6 +65,7 @@ impl CorpusSearch {
             secret: Secret::random(),
             spill: SpillBudget::unused(),
             ignored: None,
+            leaders: None,
             night: None,
         }
     }

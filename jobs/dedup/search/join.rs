@@ -7,6 +7,7 @@ use operators::flow::{CandidateJoin, Candidates, LookupMarks, PrefixJoin, Record
 use operators::method::map_records::records;
 use operators::method::{Method, Search};
 use operators::search::kept::KeptSearch;
+use operators::search::ranked::RankedSearch;
 use operators::sets::{Rule, Sets};
 use operators::{Counting, FeatureCounts};
 use parking_lot::Mutex;
@@ -15,6 +16,7 @@ use timely::worker::Worker;
 use super::corpus_search::CorpusSearch;
 use super::earlier_join::EarlierJoin;
 use super::map::IdenticalDocs;
+use super::rounds::Round;
 
 /// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
 /// anything else is held.
@@ -38,12 +40,28 @@ impl CorpusSearch {
         &self,
         worker: &mut Worker,
         copies: &IdenticalDocs,
-        search: S,
+        (search, section): (S, impl Fn(&S::Pass) -> usize),
         earlier: &mut Option<EarlierJoin>,
-        section: impl Fn(&S::Pass) -> usize,
+        round: &Round,
     ) -> Result<Candidates> {
+        if let Some(rank) = round.ranks {
+            let mut join =
+                CandidateJoin::new(RankedSearch(search), Skew::default(), &self.spill).asking(round.asks);
+            for pass in join.passes() {
+                join.pass(worker, &pass, &mut |worker, each| {
+                    self.section(worker, section(&pass), |worker, frame| {
+                        for record in records(frame) {
+                            if let Some(rank) = rank(S::doc(&record)) {
+                                each(worker, (rank, record));
+                            }
+                        }
+                    })
+                })?;
+            }
+            return Ok(join.finish(worker, |pair| pair.low)?);
+        }
         let kept = search.clone();
-        let mut join = CandidateJoin::new(search, Skew::default(), &self.spill);
+        let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(round.asks);
         for (number, pass) in (0..).zip(join.passes()) {
             let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 let mut firsts = copies.walk();
@@ -81,8 +99,8 @@ impl CorpusSearch {
         FeatureCounters(Mutex::new(counters.map_or(Vec::new(), |counters| vec![counters; workers])))
     }
 
-    /// Finds candidates by the prefixes of sets. The texts in the map output are read twice: to count the
-    /// features of the first documents, and to join these by their rarest features. If the rule needs marks of the
+    /// Collects the prefixes of sets. The texts in the map output are read twice: to count the
+    /// features of the first documents, and to find the rarest of each. If the rule needs marks of the
     /// features that are looked up, they are read once more in between.
     pub(super) fn join_prefixes(
         &self,
@@ -90,7 +108,7 @@ impl CorpusSearch {
         copies: &IdenticalDocs,
         rule: &Rule,
         counters: &FeatureCounters,
-    ) -> Result<Candidates> {
+    ) -> Result<PrefixJoin> {
         let counters = counters.0.lock().pop();
         let CountersOfWorker { features: counts, lookups } =
             counters.context("there are more workers than there should be")?;
@@ -121,7 +139,6 @@ impl CorpusSearch {
             rule.unsorted(text.text, &mut sets);
             join.add(&counts, marks.as_ref(), text.doc, &sets);
         })?;
-        drop((counts, marks));
-        Ok(join.finish(worker, Skew::default())?)
+        Ok(join)
     }
 }

@@ -44,6 +44,11 @@ impl IdenticalDocs {
         self.0.iter().map(|copy| copy.1).collect()
     }
 
+    /// Returns all documents that are identical to another one.
+    pub fn named(&self) -> impl Iterator<Item = DocId> {
+        self.0.iter().flat_map(|&(doc, first)| [doc, first])
+    }
+
     /// Leaves out the documents of the reference. The first of those that are identical stands for all of them.
     pub fn of_input(mut self, sides: Sides) -> Self {
         self.0.retain(|copy| !sides.is_reference(copy.0));

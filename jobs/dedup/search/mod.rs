@@ -12,13 +12,14 @@ mod join;
 mod kept_rows;
 mod map;
 mod retrieval;
+mod rounds;
 mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
-use operators::flow::{Candidates, GatheredClusters};
+use operators::flow::{Candidates, GatheredClusters, Skew};
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::{Method, Search};
 use operators::search::bands::BandSearch;
@@ -30,6 +31,7 @@ use self::earlier_join::EarlierJoin;
 use self::join::FeatureCounters;
 use self::map::IdenticalDocs;
 pub(crate) use self::map::PartMapper;
+use self::rounds::{Round, Searched};
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
@@ -98,27 +100,53 @@ impl CorpusSearch {
     ) -> Result<GatheredClusters> {
         let copies = self.collapse(worker)?;
         let mut earlier = self.earlier_docs().map(|docs| EarlierJoin::new(docs, &self.spill));
-        let verified = Some(&method.rule).filter(|_| method.verified);
-        let Candidates { pairs, loads } = match &method.search {
-            Search::SimHash64(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
-                self.join(worker, &copies, search, &mut earlier, |_| FINGERPRINTS)?
-            }
-            Search::SimHash128(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
-                self.join(worker, &copies, search, &mut earlier, |_| FINGERPRINTS)?
-            }
-            Search::Bands(minhash) => {
-                let search = BandSearch::new(*minhash, &method.rule).between(self.sides);
-                self.join(worker, &copies, search, &mut earlier, |band| Bands::section(*band))?
-            }
-            Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
-            Search::Nothing | Search::Zhou(_) => Candidates::none(),
+        let prefixes = match &method.search {
+            Search::Prefix => Some(self.join_prefixes(worker, &copies, &method.rule, counters)?),
+            _ => None,
         };
+        let searched = Searched { method: &method, copies: &copies, prefixes: prefixes.as_ref() };
+        let Candidates { pairs, loads, crowd } =
+            self.candidates(worker, &searched, &mut earlier, &Round::first(self.leaders.as_ref()))?;
         found.loads = vec![loads];
         self.keep(worker, &copies, &method, found)?;
         at.enter(Stage::Verify);
-        self.verify(worker, at, method, pairs, copies.of_input(self.sides), found)
+        match crowd {
+            None => {
+                drop(prefixes);
+                self.verify(worker, at, &method, pairs, copies.of_input(self.sides), found)
+            }
+            Some(crowd) => self.rounds(worker, at, &searched, (pairs, crowd), found),
+        }
+    }
+
+    /// Finds the candidates of a round.
+    fn candidates(
+        &self,
+        worker: &mut Worker,
+        Searched { method, copies, prefixes }: &Searched,
+        earlier: &mut Option<EarlierJoin>,
+        round: &Round,
+    ) -> Result<Candidates> {
+        let verified = Some(&method.rule).filter(|_| method.verified);
+        Ok(match &method.search {
+            Search::SimHash64(simhash) => {
+                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
+                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, round)?
+            }
+            Search::SimHash128(simhash) => {
+                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
+                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, round)?
+            }
+            Search::Bands(minhash) => {
+                let search = BandSearch::new(*minhash, &method.rule).between(self.sides);
+                self.join(worker, copies, (search, |band: &u32| Bands::section(*band)), earlier, round)?
+            }
+            Search::Prefix => match prefixes {
+                Some(prefixes) => prefixes.candidates(worker, Skew::default(), round.asks, round.ranks)?,
+                None => Candidates::none(),
+            },
+            Search::Nothing | Search::Zhou(_) => Candidates::none(),
+        })
     }
 
     /// Writes what the state keeps of the documents of this worker, if the search has a state.

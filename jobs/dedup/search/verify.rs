@@ -6,7 +6,7 @@ use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::sets::{PackedSets, Sets};
 use operators::text::ignored_lines::LineCleaner;
-use operators::{DocId, Pair, Sorted};
+use operators::{DocId, Pair, Similarity, Sorted};
 use timely::worker::Worker;
 
 use super::corpus_search::{CorpusSearch, SearchResult};
@@ -32,14 +32,12 @@ impl CorpusSearch {
         &self,
         worker: &mut Worker,
         at: &StageTimer,
-        method: Method,
+        method: &Method,
         mut pairs: Sorted<Pair>,
         copies: IdenticalDocs,
         found: &mut SearchResult,
     ) -> Result<GatheredClusters> {
-        let Method { cleaner, search, rule, verified } = method;
-        let mut cleaner = LineCleaner::new(cleaner, self.ignored.clone());
-        if !verified {
+        if !method.verified {
             let mut matches = self.open_matches(worker);
             let mut touched = copies.firsts();
             pairs.each(|pair| {
@@ -54,6 +52,54 @@ impl CorpusSearch {
             self.add_earlier_clusters(worker, touched, &mut matches)?;
             return self.name_matched(worker, at, matches);
         }
+        let mut matches = self.open_matches(worker);
+        // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
+        let mut names = NameSpool::new(&self.spill.shared_by(Verify::HOLDERS));
+        let mut touched = copies.firsts();
+        found.candidates += self.compare(
+            worker,
+            at,
+            method,
+            pairs,
+            (copies.named(), Some(&mut names)),
+            |worker, pair, similarity| {
+                if self.is_earlier(pair.low) {
+                    touched.push(pair.low);
+                }
+                matches.add_pair(worker, pair, Some(similarity));
+            },
+        )?;
+        copies.add_to(worker, &mut matches);
+        at.enter(Stage::Resolve);
+        self.add_earlier_clusters(worker, touched, &mut matches)?;
+        self.name_by(worker, matches, &names)
+    }
+
+    /// Returns the clusters of the matches of all workers, whose documents the verification has named.
+    pub(super) fn name_by(
+        &self,
+        worker: &mut Worker,
+        matches: FoundMatches,
+        names: &NameSpool,
+    ) -> Result<GatheredClusters> {
+        let mut docs = matches.finish(worker)?;
+        self.name_earlier(worker, &mut docs)?;
+        names.scan(|doc, id, merit| Ok(docs.name(worker, doc, id, merit)?))?;
+        Ok(docs.finish(worker)?)
+    }
+
+    /// Compares candidates by the rule of the method, and gives those that match to `each`. Returns the number of candidates
+    /// that this worker has decided. Adds the documents of candidates and those of `named` to `names`.
+    pub(super) fn compare(
+        &self,
+        worker: &mut Worker,
+        at: &StageTimer,
+        Method { cleaner, search, rule, .. }: &Method,
+        pairs: Sorted<Pair>,
+        (named, mut names): (impl Iterator<Item = DocId>, Option<&mut NameSpool>),
+        each: impl FnMut(&mut Worker, Pair, Similarity),
+    ) -> Result<u64> {
+        let mut cleaner = LineCleaner::new(cleaner.clone(), self.ignored.clone());
         let source = match search {
             Search::Prefix | Search::Bands(_) => TextSource::MapOutput,
             _ => TextSource::Input(at),
@@ -61,9 +107,7 @@ impl CorpusSearch {
         let matching = rule.clone();
         let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
         let mut sets = Sets::default();
-        let (mut verify, mut needs) = Verify::new(worker, pairs, &copies.0, matching, &self.spill)?;
-        // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
-        let mut names = NameSpool::new(&self.spill.shared_by(Verify::HOLDERS));
+        let (mut verify, mut needs) = Verify::new(worker, pairs, named, matching, &self.spill)?;
         let mut list = Vec::new();
         self.earlier_texts(worker, &mut needs, |worker, doc, parts, text| {
             list.clear();
@@ -76,7 +120,7 @@ impl CorpusSearch {
             let Some(first) = needs.next_of(number)? else { continue };
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
-                    names.add(text.doc, text.id, text.merit);
+                    names.iter_mut().for_each(|names| names.add(text.doc, text.id, text.merit));
                     list.clear();
                     if !parts.is_empty() {
                         match source {
@@ -96,22 +140,7 @@ impl CorpusSearch {
             }
         }
         drop(needs);
-        let mut matches = self.open_matches(worker);
-        let mut touched = copies.firsts();
-        found.candidates += verify.finish(worker, |worker, pair, similarity| {
-            if self.is_earlier(pair.low) {
-                touched.push(pair.low);
-            }
-            matches.add_pair(worker, pair, Some(similarity));
-        })?;
-        copies.add_to(worker, &mut matches);
-        at.enter(Stage::Resolve);
-        self.add_earlier_clusters(worker, touched, &mut matches)?;
-        let mut docs = matches.finish(worker)?;
-        self.name_earlier(worker, &mut docs)?;
-        names.scan(|doc, id, merit| Ok(docs.name(worker, doc, id, merit)?))?;
-        drop(names);
-        Ok(docs.finish(worker)?)
+        Ok(verify.finish(worker, each)?)
     }
 
     /// Returns the clusters of the matches of all workers, for which it reads the names of their documents.

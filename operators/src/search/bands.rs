@@ -1,5 +1,6 @@
 //! The search by MinHash: documents that agree on a band of their signatures meet.
 
+use super::crowds::Crowds;
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair};
 use crate::sets::Rule;
@@ -52,14 +53,22 @@ impl CandidateSearch for BandSearch {
         &mut self,
         _band: &u32,
         records: &mut [BandRecord],
-        mut emit: impl FnMut(Pair),
+        crowds: &mut Crowds,
+        mut emit: impl FnMut(Pair) -> bool,
     ) -> PassLoad {
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
         load.largest_bucket = load.records.min(1);
         let met = drop_lone(records);
         met.sort_unstable();
-        for same in met.chunk_by(|a, b| a.0 == b.0) {
+        for same in met.chunk_by_mut(|a, b| a.0 == b.0) {
             load.largest_bucket = load.largest_bucket.max(same.len() as u64);
+            if crowds.limits(same.len()) {
+                let may_match = |one: &BandRecord, other: &BandRecord| {
+                    self.sieve.may_match(one.1.1, other.1.1).then_some(0)
+                };
+                load.compared += crowds.ask(self.sides, same, Self::doc, may_match, &mut emit);
+                continue;
+            }
             // Those of one band are sorted by document, so the reference comes first.
             let reference = same.partition_point(|record| self.sides.is_reference(Self::doc(record)));
             for (i, &(_, (one, sketch))) in same.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The search by fingerprints: fingerprints that agree on some blocks of bits meet.
 
+use super::crowds::Crowds;
 use super::{CandidateSearch, KeyCounters, PassLoad};
 use crate::fingerprint::Bits;
 use crate::fingerprint::block_join::BlockJoin;
@@ -58,7 +59,8 @@ impl<W: Bits> CandidateSearch for BlockSearch<W> {
         &mut self,
         table: &BlockTable<W>,
         rows: &mut [Row<W>],
-        mut emit: impl FnMut(Pair),
+        _: &mut Crowds,
+        mut emit: impl FnMut(Pair) -> bool,
     ) -> PassLoad {
         let largest_bucket = KeyCounters::largest_of(rows.iter().map(|row| Self::key(table, row)));
         let BlockSearch { join, sieve, sides } = self;

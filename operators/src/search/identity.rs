@@ -1,5 +1,6 @@
 //! The search for equal texts: documents of one identity meet.
 
+use super::crowds::Crowds;
 use super::{CandidateSearch, PassLoad};
 use crate::hash::Identity;
 use crate::record::{DocId, Pair};
@@ -36,7 +37,8 @@ impl CandidateSearch for EqualTexts {
         &mut self,
         (): &(),
         records: &mut [(Identity, DocId)],
-        mut emit: impl FnMut(Pair),
+        _: &mut Crowds,
+        mut emit: impl FnMut(Pair) -> bool,
     ) -> PassLoad {
         records.sort_unstable();
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
@@ -45,7 +47,9 @@ impl CandidateSearch for EqualTexts {
             load.compared += same.len() as u64 - 1;
             // A document of an earlier run may come from several workers.
             let later = same[1..].iter().filter(|later| later.1 != same[0].1);
-            later.for_each(|later| emit(Pair::new(same[0].1, later.1, 0)));
+            later.for_each(|later| {
+                emit(Pair::new(same[0].1, later.1, 0));
+            });
         }
         load
     }
@@ -53,6 +57,7 @@ impl CandidateSearch for EqualTexts {
 
 #[cfg(test)]
 mod tests {
+    use super::super::crowds::Asks;
     use super::*;
 
     #[test]
@@ -60,7 +65,10 @@ mod tests {
         let mut records = [((7, 1), 5), ((7, 1), 2), ((9, 1), 1), ((7, 3), 4), ((7, 1), 3)]
             .map(|(identity, doc)| (identity, DocId(doc)));
         let mut pairs = Vec::new();
-        let load = EqualTexts.candidates(&(), &mut records, |pair| pairs.push(pair));
+        let load = EqualTexts.candidates(&(), &mut records, &mut Crowds::new(Asks::All), |pair| {
+            pairs.push(pair);
+            true
+        });
         assert_eq!(pairs, [3, 5].map(|later| Pair::new(DocId(2), DocId(later), 0)));
         assert_eq!(load, PassLoad { records: 5, largest_bucket: 3, compared: 2 });
     }

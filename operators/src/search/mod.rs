@@ -8,13 +8,16 @@
 
 pub mod bands;
 pub mod blocks;
+pub mod crowds;
 pub mod identity;
 pub mod kept;
 pub(crate) mod prefix;
 pub(crate) mod prefix_index;
+pub mod ranked;
 
 use serde::{Deserialize, Serialize};
 
+use self::crowds::Crowds;
 use crate::hash;
 use crate::record::{DocId, Pair, Record};
 
@@ -63,13 +66,15 @@ pub trait CandidateSearch: 'static {
         let _ = pass;
         None
     }
-    /// Emits each candidate pair of the records. `records`: all records of one or several keys, in any order;
-    /// their order and content are lost. A pair may be emitted in several passes.
+    /// Emits each candidate pair of the records, but of crowded keys only what `crowds` asks for. `records`: all records of one
+    /// or several keys, in any order; their order and content are lost. A pair may be emitted in several passes. `emit`:
+    /// returns whether the pair belongs to these records.
     fn candidates(
         &mut self,
         pass: &Self::Pass,
         records: &mut [Self::Record],
-        emit: impl FnMut(Pair),
+        crowds: &mut Crowds,
+        emit: impl FnMut(Pair) -> bool,
     ) -> PassLoad;
 }
 

@@ -23,6 +23,7 @@
 //! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
 //! features first, bounds on sizes).
 
+use super::crowds::Crowds;
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
 use crate::sets::odd_sketch::{self, Sketched};
@@ -113,7 +114,8 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
         &mut self,
         _pass: &u64,
         postings: &mut [Posting<WORDS>],
-        mut emit: impl FnMut(Pair),
+        crowds: &mut Crowds,
+        mut emit: impl FnMut(Pair) -> bool,
     ) -> PassLoad {
         postings.sort_unstable();
         let same = postings.chunk_by(|a, b| a.feature == b.feature).map(|same| same.len() as u64);
@@ -121,6 +123,16 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
         let records = postings.len() as u64;
         let mut compared = 0;
         for same in postings.chunk_by_mut(|a, b| (a.feature, a.kind()) == (b.feature, b.kind())) {
+            if crowds.limits(same.len()) {
+                let may_match = |one: &Posting<WORDS>, other: &Posting<WORDS>| {
+                    let (smaller, larger) =
+                        if one.place() < other.place() { (one, other) } else { (other, one) };
+                    let reaches = smaller.may_be_smaller() && larger.size() <= self.largest_partner(smaller);
+                    reaches.then(|| self.may_match(smaller, larger)).flatten()
+                };
+                compared += crowds.ask(self.sides, same, Self::doc, may_match, &mut emit);
+                continue;
+            }
             let reference = self.sides.part(same, |posting| posting.doc);
             let (reference, input) = same.split_at(reference);
             compared += self.meet(input, reference, &mut emit) + self.meet(reference, input, &mut emit);
@@ -135,24 +147,38 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
 impl<const WORDS: usize> PrefixSearch<WORDS> {
     /// Emits each pair of a set in `ones` that may be the smaller one with one of `others` after it that may match
     /// it. Returns the number of pairs compared. Both lists are of one feature and kind, and sorted.
-    fn meet(&self, ones: &[Posting<WORDS>], others: &[Posting<WORDS>], mut emit: impl FnMut(Pair)) -> u64 {
+    fn meet(
+        &self,
+        ones: &[Posting<WORDS>],
+        others: &[Posting<WORDS>],
+        mut emit: impl FnMut(Pair) -> bool,
+    ) -> u64 {
         let (mut compared, mut after) = (0, 0);
         for posting in ones.iter().filter(|posting| posting.may_be_smaller()) {
-            let (kind, smaller) = (posting.kind(), posting.set());
-            let (overlap, least) = self.rule.measure(kind);
-            let largest = least.largest_partner(overlap, smaller.size);
+            let largest = self.largest_partner(posting);
             after += others[after..].iter().take_while(|other| other.place() <= posting.place()).count();
             for other in others[after..].iter().take_while(|other| other.size() <= largest) {
                 compared += 1;
-                if self.rule.compares(kind, smaller.size, other.size())
-                    && self.rule.may_match(kind, smaller, other.set())
-                {
-                    let folded = posting.folded() && other.folded();
-                    emit(Pair::new(posting.doc, other.doc, u32::from(folded) * FOLDED));
+                if let Some(distance) = self.may_match(posting, other) {
+                    emit(Pair::new(posting.doc, other.doc, distance));
                 }
             }
         }
         compared
+    }
+
+    /// Returns the size of the largest set that may match one as the smaller of the two.
+    fn largest_partner(&self, smaller: &Posting<WORDS>) -> usize {
+        let (overlap, least) = self.rule.measure(smaller.kind());
+        least.largest_partner(overlap, smaller.size())
+    }
+
+    /// Returns the distance of a candidate, unless the sketches of the two sets show that they cannot match.
+    fn may_match(&self, smaller: &Posting<WORDS>, larger: &Posting<WORDS>) -> Option<u32> {
+        let kind = smaller.kind();
+        let may_match = self.rule.compares(kind, smaller.size(), larger.size())
+            && self.rule.may_match(kind, smaller.set(), larger.set());
+        may_match.then(|| u32::from(smaller.folded() && larger.folded()) * FOLDED)
     }
 }
 

@@ -9,6 +9,7 @@ use operators::method::{Method, Search};
 use operators::search::CandidateSearch;
 use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
+use operators::search::crowds::Asks;
 use operators::sets::{PackedSets, Rule, Sets};
 use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Pair, Sides, Sorted, SpillBudget};
 use timely::worker::Worker;
@@ -146,13 +147,14 @@ impl SearchOfWorker<'_> {
             rule.unsorted(text, &mut sets);
             join.add(counts, marks.as_ref(), doc, &sets);
         });
-        join.finish(worker, self.skew).unwrap()
+        join.candidates(worker, self.skew, Asks::All, None).unwrap()
     }
 
     fn verify(&self, worker: &mut Worker, rule: &Rule, pairs: Sorted<Pair>) -> Vec<Pair> {
         let matching = rule.clone();
         let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(PackedSets(a), PackedSets(b)));
-        let (mut verify, mut needs) = Verify::new(worker, pairs, self.copies, matching, self.spill).unwrap();
+        let (mut verify, mut needs) =
+            Verify::new(worker, pairs, [].into_iter(), matching, self.spill).unwrap();
         let mut firsts = Vec::new();
         self.each_first(worker, |doc, text| firsts.push((doc, text.to_owned())));
         for (doc, text) in firsts {

@@ -6,6 +6,7 @@ mod dataflow;
 mod even;
 mod incremental;
 mod mapped;
+mod rounds;
 mod zhou;
 
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ fn compared<W: Bits>(
         let search = BlockSearch::new(simhash.join.clone(), None).between(sides);
         let join = CandidateJoin::new(search, skew, &spill);
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        let Candidates { pairs, loads } = joined(worker, join, |_| mine.clone());
+        let Candidates { pairs, loads, .. } = joined(worker, join, |_| mine.clone());
         (listed(pairs), loads)
     })
 }
@@ -317,7 +318,7 @@ proptest! {
             own.sort_by_key(|&i| doc(i));
             let pairs = Sorted::InMemory(pairs);
             let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], Box::new(matching), &spill).unwrap();
+            let (mut verify, mut needs) = Verify::new(worker, pairs, [].into_iter(), Box::new(matching), &spill).unwrap();
             for &i in &own {
                 for &part in needs.of(doc(i)).unwrap().into_iter().flatten() {
                     verify.send(worker, part, doc(i), &sets[i]);

@@ -49,7 +49,7 @@ fn exchange(
 }
 
 /// Returns the sum of the counts of all workers.
-pub(crate) fn total(worker: &mut Worker, count: usize) -> u64 {
+pub fn total(worker: &mut Worker, count: usize) -> u64 {
     let to_each = (0..worker.peers() as u64).map(|to| (to, count as u64));
     shuffle(worker, "Count", to_each, |&(to, _): &(u64, u64)| to).into_iter().map(|(_, count)| count).sum()
 }

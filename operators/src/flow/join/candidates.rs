@@ -4,11 +4,13 @@ use std::mem;
 
 use timely::worker::Worker;
 
-use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle_into};
+use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle, shuffle_into};
+use crate::flow::exchange::sum::total;
 use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
 use crate::flow::skew::pair_grid::{GridCell, in_tiles};
 use crate::record::{DocId, Pair};
+use crate::search::crowds::{Asks, Crowds};
 use crate::search::{CandidateSearch, PassLoad};
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
 
@@ -35,12 +37,15 @@ pub struct Candidates {
     pub pairs: Sorted<Pair>,
     /// Load of this worker in each pass.
     pub loads: Vec<PassLoad>,
+    /// Documents of crowded keys in which not every pair was asked for; `None` if every worker has none. They are on the workers
+    /// that read them, in order.
+    pub crowd: Option<Vec<DocId>>,
 }
 
 impl Candidates {
     /// Returns no candidates, from a search that makes no pass.
     pub fn none() -> Self {
-        Candidates { pairs: Sorted::InMemory(Vec::new()), loads: Vec::new() }
+        Candidates { pairs: Sorted::InMemory(Vec::new()), loads: Vec::new(), crowd: None }
     }
 }
 
@@ -76,6 +81,7 @@ pub struct CandidateJoin<S: CandidateSearch> {
     arrived: Vec<S::Record>,
     pairs: ExternalSort<Pair>,
     recent: RecentPairs,
+    crowds: Crowds,
     load: PassLoad,
     loads: Vec<PassLoad>,
 }
@@ -94,9 +100,15 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             of_holder,
             sent: Vec::new(),
             arrived: Vec::new(),
+            crowds: Crowds::new(Asks::All),
             load: PassLoad::default(),
             loads: Vec::new(),
         }
+    }
+
+    /// Asks for these pairs of crowded keys.
+    pub fn asking(self, asks: Asks) -> Self {
+        CandidateJoin { crowds: Crowds::new(asks), ..self }
     }
 
     /// Returns the passes of the search. The caller must make each of them, in this order.
@@ -146,8 +158,13 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         // A record arrives in a tile with its key and the tile's number, and is then copied without them.
         let record_bytes = size_of::<((u64, u64), S::Record)>();
         let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
+        // The records of a crowded key are hardly compared, so they need only be spread if they do not fit.
+        let skew = match self.crowds.asks_all() {
+            true => self.skew,
+            false => Skew { least_rows: u64::MAX, ..self.skew },
+        };
         let heavy = match S::PAIRWISE {
-            true => self.skew.heavy(worker, fit, |worker, counters| {
+            true => skew.heavy(worker, fit, |worker, counters| {
                 scan(worker, &mut |_, record| counters.add(key(&record)))
             })?,
             false => Heavy::default(),
@@ -238,10 +255,12 @@ impl<S: CandidateSearch> CandidateJoin<S> {
     /// Reduces records that have met in a cell to candidate pairs.
     fn reduce(&mut self, pass: &S::Pass, records: &mut [S::Record], cell: GridCell) {
         let (pairs, recent) = (&mut self.pairs, &mut self.recent);
-        let load = self.search.candidates(pass, records, |pair| {
-            if cell.holds(&pair) && recent.is_new(pair) {
+        let load = self.search.candidates(pass, records, &mut self.crowds, |pair| {
+            let holds = cell.holds(&pair);
+            if holds && recent.is_new(pair) {
                 pairs.push(pair);
             }
+            holds
         });
         self.load.add(load);
     }
@@ -256,13 +275,20 @@ impl<S: CandidateSearch> CandidateJoin<S> {
     /// # Errors
     /// Those of pairs that are spilled to disk.
     pub fn finish(self, worker: &mut Worker, to: fn(&Pair) -> DocId) -> Result<Candidates, Error> {
-        let CandidateJoin { pairs, of_holder, loads, .. } = self;
+        let CandidateJoin { pairs, of_holder, loads, crowds, .. } = self;
         let mut pairs = pairs.finish()?;
         let arrived = ExternalSort::new(&of_holder).once();
-        let mut shuffle = SortingShuffle::new(worker, "Pair", move |pair| owner(to(pair)), arrived);
-        pairs.each(|pair| shuffle.send(worker, pair))?;
+        let mut sent = SortingShuffle::new(worker, "Pair", move |pair| owner(to(pair)), arrived);
+        pairs.each(|pair| sent.send(worker, pair))?;
         drop(pairs);
-        Ok(Candidates { pairs: shuffle.finish(worker)?, loads })
+        let pairs = sent.finish(worker)?;
+        let crowd = (total(worker, crowds.len()) > 0).then(|| {
+            let mut docs = shuffle(worker, "Crowd", crowds.into_docs(), |doc: &DocId| owner(*doc));
+            docs.sort_unstable();
+            docs.dedup();
+            docs
+        });
+        Ok(Candidates { pairs, loads, crowd })
     }
 }
 
@@ -335,7 +361,7 @@ mod tests {
                 Ok::<(), Error>(())
             };
             join.pass(worker, &0, &mut scan).unwrap();
-            let Candidates { mut pairs, loads } = join.finish(worker, |pair| pair.low).unwrap();
+            let Candidates { mut pairs, loads, .. } = join.finish(worker, |pair| pair.low).unwrap();
             let mut all = Vec::new();
             pairs.each(|pair| all.push(pair)).unwrap();
             (all, loads[0].compared)

@@ -8,14 +8,19 @@ use super::candidates::{CandidateJoin, Candidates, HOLDERS};
 use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
 use crate::record::{DocId, Pair};
-use crate::search::PassLoad;
+use crate::search::crowds::{Asks, Rank};
 use crate::search::prefix::{FOLDED, PrefixSearch, SKETCH_WORDS};
 use crate::search::prefix_index::{LookupMarks, PrefixIndex, whole_sketches_may_match};
+use crate::search::ranked::RankedSearch;
+use crate::search::{CandidateSearch, PassLoad};
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, Sets};
 use crate::sides::Sides;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
+
+/// Returns the rank of a document of this worker, unless it takes no part in a round.
+pub type RankOf<'a> = dyn Fn(DocId) -> Option<Rank> + 'a;
 
 /// Join of the sets of the documents of all workers, by a prefix filter.
 ///
@@ -61,8 +66,15 @@ impl PrefixJoin {
     }
 
     /// Returns all candidates, and one load for all features together. Features that very many documents
-    /// share, by the bounds of `skew`, are spread over the workers.
-    pub fn finish(self, worker: &mut Worker, skew: Skew) -> Result<Candidates, Error> {
+    /// share, by the bounds of `skew`, are spread over the workers. `asks`: the pairs of crowded features that are asked for.
+    /// `ranks`: returns the rank of a document, unless it takes no part; `None` if all do, in the order of the corpus.
+    pub fn candidates(
+        &self,
+        worker: &mut Worker,
+        skew: Skew,
+        asks: Asks,
+        ranks: Option<&RankOf>,
+    ) -> Result<Candidates, Error> {
         let mut sums = BTreeMap::new();
         add_up(
             worker,
@@ -73,30 +85,53 @@ impl PrefixJoin {
         // random sets that the longest sketches would give them.
         let enough = |words| sums[&3] - sums[&words] <= sums[&0] / 4;
         if enough(1) {
-            self.join::<{ SKETCH_WORDS[0] }>(worker, skew)
+            self.join::<{ SKETCH_WORDS[0] }>(worker, skew, asks, ranks)
         } else if enough(2) {
-            self.join::<{ SKETCH_WORDS[1] }>(worker, skew)
+            self.join::<{ SKETCH_WORDS[1] }>(worker, skew, asks, ranks)
         } else {
-            self.join::<{ SKETCH_WORDS[2] }>(worker, skew)
+            self.join::<{ SKETCH_WORDS[2] }>(worker, skew, asks, ranks)
         }
     }
 
     /// Joins the postings, each with `WORDS` words of the sketch of its set.
-    fn join<const WORDS: usize>(self, worker: &mut Worker, skew: Skew) -> Result<Candidates, Error> {
+    fn join<const WORDS: usize>(
+        &self,
+        worker: &mut Worker,
+        skew: Skew,
+        asks: Asks,
+        ranks: Option<&RankOf>,
+    ) -> Result<Candidates, Error> {
         let PrefixJoin { rule, sides, index, spill } = self;
-        let search = PrefixSearch::<WORDS> { rule: rule.clone(), sides };
-        let mut join = CandidateJoin::new(search, skew, &spill);
-        for pass in join.passes() {
-            join.pass(worker, &pass, &mut |worker, each| {
-                index.postings(pass, |posting| each(worker, posting))
-            })?;
-        }
-        let Candidates { pairs, loads } = join.finish(worker, |pair| pair.low)?;
-        let pairs = sift(worker, rule, &index, pairs, &spill)?;
-        drop(index);
+        let search = PrefixSearch::<WORDS> { rule: rule.clone(), sides: *sides };
+        let found = match ranks {
+            None => {
+                let mut join = CandidateJoin::new(search, skew, spill).asking(asks);
+                for pass in join.passes() {
+                    join.pass(worker, &pass, &mut |worker, each| {
+                        index.postings(pass, |posting| each(worker, posting))
+                    })?;
+                }
+                join.finish(worker, |pair| pair.low)?
+            }
+            Some(rank) => {
+                let mut join = CandidateJoin::new(RankedSearch(search), skew, spill).asking(asks);
+                for pass in join.passes() {
+                    join.pass(worker, &pass, &mut |worker, each| {
+                        index.postings(pass, |posting| {
+                            if let Some(rank) = rank(PrefixSearch::<WORDS>::doc(&posting)) {
+                                each(worker, (rank, posting));
+                            }
+                        })
+                    })?;
+                }
+                join.finish(worker, |pair| pair.low)?
+            }
+        };
+        let Candidates { pairs, loads, crowd } = found;
+        let pairs = sift(worker, rule.clone(), index, pairs, spill)?;
         let mut load = PassLoad::default();
         loads.into_iter().for_each(|of_pass| load.add(of_pass));
-        Ok(Candidates { pairs, loads: vec![load] })
+        Ok(Candidates { pairs, loads: vec![load], crowd })
     }
 }
 
@@ -122,7 +157,8 @@ fn sift(
     let may_match =
         move |a: &[u64], b: &[u64]| whole_sketches_may_match(&rule, a, b).then_some(Similarity::ONE);
     let spill = spill.shared_by(2);
-    let (mut verify, mut needs) = Verify::new(worker, folded.finish()?, &[], Box::new(may_match), &spill)?;
+    let (mut verify, mut needs) =
+        Verify::new(worker, folded.finish()?, [].into_iter(), Box::new(may_match), &spill)?;
     index.sketches(|doc, sketches| {
         for &part in needs.of(doc)?.into_iter().flatten() {
             verify.send(worker, part, doc, sketches);
@@ -172,7 +208,8 @@ mod tests {
                 for doc in (worker.index() as u64..DOCS).step_by(worker.peers()) {
                     join.add(&counts, None, DocId::new(doc as u32, 0), &set(doc, DOCS));
                 }
-                let Candidates { mut pairs, loads } = join.finish(worker, Skew::default()).unwrap();
+                let found = join.candidates(worker, Skew::default(), Asks::All, None);
+                let Candidates { mut pairs, loads, .. } = found.unwrap();
                 let mut found = Vec::new();
                 pairs.each(|pair| found.push(pair)).unwrap();
                 (found, loads[0].compared)

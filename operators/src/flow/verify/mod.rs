@@ -69,12 +69,11 @@ impl Verify {
     pub const HOLDERS: usize = 8;
 
     /// Starts the verification of `pairs`, each of which is given once, on any worker. Also returns the
-    /// documents that must be read again: those whose features are to be sent, and the `copies`, which are in
-    /// a group of identical documents.
+    /// documents that must be read again: those whose features are to be sent, and those that are to be `named`.
     pub fn new(
         worker: &mut Worker,
         mut pairs: Sorted<Pair>,
-        copies: &[(DocId, DocId)],
+        named: impl Iterator<Item = DocId>,
         matching: Matching,
         spill: &SpillBudget,
     ) -> Result<(Self, WantedDocs), Error> {
@@ -93,7 +92,7 @@ impl Verify {
             Some(bytes) => Arrived::Kept(VerifyPartitions::new(worker, pairs, &mut wanted, (&spill, bytes))?),
         };
         let round = round_bytes(spill.budget());
-        let needs = WantedDocs::exchange(worker, wanted, copies, &spill)?;
+        let needs = WantedDocs::exchange(worker, wanted, named, &spill)?;
         let shuffle = Shuffle::new(worker, "Features", |features: &PartFeatures| features.0);
         Ok((Verify { shuffle, arrived, matching, sent: 0, read: 0, round }, needs))
     }
@@ -222,7 +221,8 @@ mod tests {
             let matching: Matching =
                 Box::new(move |a, b| (a[0] + 1 == b[0] || b[0] + 1 == a[0]).then_some(alike));
             let pairs = Sorted::InMemory(pairs.collect());
-            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], matching, &spill).unwrap();
+            let (mut verify, mut needs) =
+                Verify::new(worker, pairs, [].into_iter(), matching, &spill).unwrap();
             for doc in (0..DOCS).map(DocId) {
                 let features: Vec<u64> = (doc.0..doc.0 + NUMBERS).collect();
                 for &part in needs.of(doc).unwrap().into_iter().flatten() {
@@ -249,7 +249,8 @@ mod tests {
         timely::execute_directly(move |worker| {
             let of_both: Matching = Box::new(|a, b| Some(Similarity::millionths((a[0] ^ b[0]) as u32)));
             let pairs = Sorted::InMemory(pairs);
-            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], of_both, &spill).unwrap();
+            let (mut verify, mut needs) =
+                Verify::new(worker, pairs, [].into_iter(), of_both, &spill).unwrap();
             for doc in (0..docs).map(DocId) {
                 for &part in needs.of(doc).unwrap().into_iter().flatten() {
                     verify.send(worker, part, doc, &[doc.0; 128]);

@@ -23,17 +23,14 @@ pub struct WantedDocs {
 const NOBODY: u64 = u64::MAX;
 
 impl WantedDocs {
-    /// Tells every worker which of its documents are wanted by which part, and which are in a group of
-    /// identical documents.
+    /// Tells every worker which of its documents are wanted by which part, and which are to be named.
     pub(crate) fn exchange(
         worker: &mut Worker,
         mut wanted: ExternalSort<(u64, u64)>,
-        copies: &[(DocId, DocId)],
+        named: impl Iterator<Item = DocId>,
         spill: &SpillBudget,
     ) -> Result<Self, Error> {
-        for &(doc, first) in copies {
-            wanted.extend([(doc.0, NOBODY), (first.0, NOBODY)]);
-        }
+        wanted.extend(named.map(|doc| (doc.0, NOBODY)));
         let arrived = ExternalSort::new(spill).once();
         let mut shuffle =
             SortingShuffle::new(worker, "Need", |need: &(u64, u64)| owner(DocId(need.0)), arrived);
