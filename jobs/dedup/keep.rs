@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use operators::search::crowds::Rank;
 use operators::{DocId, Merit};
 
 /// Rule for the document that stays of two that match.
@@ -17,7 +18,7 @@ pub(crate) enum Keep {
 }
 
 /// Place of a document in keep order: the least comes first.
-pub(crate) type KeepRank = (u64, DocId);
+pub(crate) type KeepRank = Rank;
 
 impl Keep {
     /// Returns the place of a document in keep order.

@@ -22,7 +22,7 @@ use crate::corpus::name_spool::NameSpool;
 use crate::dedup::keep::{Keep, KeepRank};
 use crate::progress::{Stage, StageTimer};
 
-/// What is asked for in a round.
+/// Says which pairs a round asks for.
 pub(super) struct Round<'a> {
     pub asks: Asks,
     /// Ranks of the documents that take part; `None` if all do, in the order of the corpus.
@@ -41,7 +41,7 @@ impl Round<'_> {
     }
 }
 
-/// What all rounds search.
+/// Holds what all rounds of a search have in common.
 pub(super) struct Searched<'a> {
     pub method: &'a Method,
     pub copies: &'a IdenticalDocs,
@@ -103,7 +103,7 @@ impl CorpusSearch {
         }
         at.enter(Stage::Resolve);
         let all = self.gather(worker, &matches, &copies)?;
-        self.name_by(worker, all, &names)
+        self.name_by(worker, all, names)
     }
 
     /// Returns all matches so far, those of identical documents too.

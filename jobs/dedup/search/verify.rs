@@ -72,7 +72,7 @@ impl CorpusSearch {
         copies.add_to(worker, &mut matches);
         at.enter(Stage::Resolve);
         self.add_earlier_clusters(worker, touched, &mut matches)?;
-        self.name_by(worker, matches, &names)
+        self.name_by(worker, matches, names)
     }
 
     /// Returns the clusters of the matches of all workers, whose documents the verification has named.
@@ -80,11 +80,12 @@ impl CorpusSearch {
         &self,
         worker: &mut Worker,
         matches: FoundMatches,
-        names: &NameSpool,
+        names: NameSpool,
     ) -> Result<GatheredClusters> {
         let mut docs = matches.finish(worker)?;
         self.name_earlier(worker, &mut docs)?;
         names.scan(|doc, id, merit| Ok(docs.name(worker, doc, id, merit)?))?;
+        drop(names);
         Ok(docs.finish(worker)?)
     }
 

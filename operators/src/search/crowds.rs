@@ -25,7 +25,7 @@ pub enum Asks {
 /// Place of a document in keep order: the least comes first.
 pub type Rank = (u64, DocId);
 
-/// What is asked in crowded buckets, and the documents of those in which not all was asked.
+/// Asks for pairs of crowded buckets, and notes the documents of those in which not all was asked.
 ///
 /// Memory: some 16 bytes for each of these documents, and 40 for each record with a rank that is reduced.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
 use crate::record::{DocId, Pair};
 use crate::search::crowds::{Asks, Rank};
-use crate::search::prefix::{FOLDED, PrefixSearch, SKETCH_WORDS};
+use crate::search::prefix::{FOLDED, Posting, PrefixSearch, SKETCH_WORDS};
 use crate::search::prefix_index::{LookupMarks, PrefixIndex, whole_sketches_may_match};
 use crate::search::ranked::RankedSearch;
 use crate::search::{CandidateSearch, PassLoad};
@@ -103,35 +103,37 @@ impl PrefixJoin {
     ) -> Result<Candidates, Error> {
         let PrefixJoin { rule, sides, index, spill } = self;
         let search = PrefixSearch::<WORDS> { rule: rule.clone(), sides: *sides };
-        let found = match ranks {
-            None => {
-                let mut join = CandidateJoin::new(search, skew, spill).asking(asks);
-                for pass in join.passes() {
-                    join.pass(worker, &pass, &mut |worker, each| {
-                        index.postings(pass, |posting| each(worker, posting))
-                    })?;
-                }
-                join.finish(worker, |pair| pair.low)?
-            }
+        let Candidates { pairs, loads, crowd } = match ranks {
+            None => self.meet(worker, CandidateJoin::new(search, skew, spill).asking(asks), Some)?,
             Some(rank) => {
-                let mut join = CandidateJoin::new(RankedSearch(search), skew, spill).asking(asks);
-                for pass in join.passes() {
-                    join.pass(worker, &pass, &mut |worker, each| {
-                        index.postings(pass, |posting| {
-                            if let Some(rank) = rank(PrefixSearch::<WORDS>::doc(&posting)) {
-                                each(worker, (rank, posting));
-                            }
-                        })
-                    })?;
-                }
-                join.finish(worker, |pair| pair.low)?
+                let join = CandidateJoin::new(RankedSearch(search), skew, spill).asking(asks);
+                let ranked = |posting| Some((rank(PrefixSearch::<WORDS>::doc(&posting))?, posting));
+                self.meet(worker, join, ranked)?
             }
         };
-        let Candidates { pairs, loads, crowd } = found;
         let pairs = sift(worker, rule.clone(), index, pairs, spill)?;
         let mut load = PassLoad::default();
         loads.into_iter().for_each(|of_pass| load.add(of_pass));
         Ok(Candidates { pairs, loads: vec![load], crowd })
+    }
+
+    /// Makes all passes of a join. `record`: makes a record of a posting, unless its document takes no part.
+    fn meet<S: CandidateSearch<Pass = u64>, const WORDS: usize>(
+        &self,
+        worker: &mut Worker,
+        mut join: CandidateJoin<S>,
+        record: impl Fn(Posting<WORDS>) -> Option<S::Record>,
+    ) -> Result<Candidates, Error> {
+        for pass in join.passes() {
+            join.pass(worker, &pass, &mut |worker, each| {
+                self.index.postings(pass, |posting| {
+                    if let Some(record) = record(posting) {
+                        each(worker, record);
+                    }
+                })
+            })?;
+        }
+        join.finish(worker, |pair| pair.low)
     }
 }
 
