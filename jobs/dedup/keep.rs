@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use operators::search::crowds::Rank;
+use operators::search::place::Rank;
 use operators::{DocId, Merit};
 
 /// Rule for the document that stays of two that match.

@@ -1,7 +1,5 @@
 //! The two sides of a corpus: a reference, whose documents stay, and the input.
 
-use std::ops::Range;
-
 use crate::record::{DocId, Pair};
 
 /// Pairs of documents that a search looks for, where the input is compared against a *reference*.
@@ -57,13 +55,6 @@ impl Sides {
         !self.is_reference(pair.high) && (self.within || self.is_reference(pair.low))
     }
 
-    /// Returns which of the records after record `at` it is compared with. `records`: the number of all
-    /// records, of which the first `reference` ones are of the reference.
-    #[inline]
-    pub(crate) fn partners(self, at: usize, reference: usize, records: usize) -> Range<usize> {
-        if at < reference || self.within { reference.max(at + 1)..records } else { records..records }
-    }
-
     /// Moves the records of the reference before those of the input, without any other change of their order.
     /// Returns the number of those of the reference.
     pub(crate) fn part<R>(self, records: &mut [R], doc: impl Fn(&R) -> DocId) -> usize {
@@ -72,29 +63,5 @@ impl Sides {
         }
         records.sort_by_key(|record| !self.is_reference(doc(record)));
         records.partition_point(|record| self.is_reference(doc(record)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_record_is_compared_with_the_later_ones_that_make_a_pair_with_it() {
-        for (reference_splits, within) in [(0, true), (2, true), (2, false), (5, false)] {
-            let sides = Sides::new(reference_splits, within);
-            let mut docs: Vec<DocId> = [3, 0, 4, 1, 2].map(|split| DocId::new(split, 7)).into();
-            let reference = sides.part(&mut docs, |doc| *doc);
-            assert_eq!(reference, reference_splits as usize);
-            let mut found: Vec<Pair> = (0..docs.len())
-                .flat_map(|at| sides.partners(at, reference, docs.len()).map(move |other| (at, other)))
-                .map(|(at, other)| Pair::new(docs[at], docs[other], 0))
-                .collect();
-            found.sort_unstable();
-            docs.sort_unstable();
-            let all = docs.iter().flat_map(|&a| docs.iter().map(move |&b| (a, b)));
-            let all = all.filter(|(a, b)| a < b).map(|(a, b)| Pair::new(a, b, 0));
-            assert_eq!(found, all.filter(|pair| sides.compares(pair)).collect::<Vec<_>>());
-        }
     }
 }

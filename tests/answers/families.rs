@@ -96,7 +96,8 @@ fn the_same_documents_stay_as_if_all_pairs_were_compared() {
                     "{name} {more}"
                 );
             }
-            let removed = removed(&here, "few");
+            let (removed, by_all) = (removed(&here, "few"), removed(&here, "all"));
+            assert!(removed == by_all, "{name}: each goes for the same document");
             for (id, (of, similarity)) in &removed {
                 assert!(!removed.contains_key(of), "{name}: {id} goes for {of}, which goes");
                 let pair = [(id, of), (of, id)].map(|(a, b)| all.get(&(a.clone(), b.clone())));

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use operators::flow::{CandidateJoin, Candidates, LookupMarks, PrefixJoin, RecordSink, Skew, sum};
+use operators::flow::{CandidateJoin, Candidates, LookupMarks, PlaceOf, PrefixJoin, RecordSink, Skew, sum};
 use operators::method::map_records::records;
 use operators::method::{Method, Search};
+use operators::search::crowds::Asks;
 use operators::search::kept::KeptSearch;
-use operators::search::ranked::RankedSearch;
+use operators::search::placed::{BucketSearch, PlacedSearch};
 use operators::sets::{Rule, Sets};
 use operators::{Counting, FeatureCounts};
 use parking_lot::Mutex;
 use timely::worker::Worker;
 
 use super::corpus_search::CorpusSearch;
+use super::crowd::Crowd;
 use super::earlier_join::EarlierJoin;
 use super::map::IdenticalDocs;
-use super::rounds::Round;
 
 /// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
 /// anything else is held.
@@ -42,26 +43,10 @@ impl CorpusSearch {
         copies: &IdenticalDocs,
         (search, section): (S, impl Fn(&S::Pass) -> usize),
         earlier: &mut Option<EarlierJoin>,
-        round: &Round,
+        asks: Asks,
     ) -> Result<Candidates> {
-        if let Some(rank) = round.ranks {
-            let mut join =
-                CandidateJoin::new(RankedSearch(search), Skew::default(), &self.spill).asking(round.asks);
-            for pass in join.passes() {
-                join.pass(worker, &pass, &mut |worker, each| {
-                    self.section(worker, section(&pass), |worker, frame| {
-                        for record in records(frame) {
-                            if let Some(rank) = rank(S::doc(&record)) {
-                                each(worker, (rank, record));
-                            }
-                        }
-                    })
-                })?;
-            }
-            return Ok(join.finish(worker, |pair| pair.low)?);
-        }
         let kept = search.clone();
-        let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(round.asks);
+        let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(asks);
         for (number, pass) in (0..).zip(join.passes()) {
             let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 let mut firsts = copies.walk();
@@ -81,7 +66,33 @@ impl CorpusSearch {
         if let Some(earlier) = earlier {
             earlier.finish(&kept, |pair| join.add(pair))?;
         }
-        Ok(join.finish(worker, |pair| pair.low)?)
+        Ok(join.finish(worker, None)?)
+    }
+
+    /// Finds candidates by the records of the crowd, each with the place of its document.
+    pub(super) fn join_placed<S: BucketSearch>(
+        &self,
+        worker: &mut Worker,
+        (search, section): (S, impl Fn(&S::Pass) -> usize),
+        asks: Asks,
+        (crowd, place): (&Crowd, &PlaceOf),
+    ) -> Result<Candidates> {
+        let mut join = CandidateJoin::new(PlacedSearch(search), Skew::default(), &self.spill).asking(asks);
+        for (number, pass) in join.passes().into_iter().enumerate() {
+            let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
+                self.section(worker, section(&pass), |worker, frame| {
+                    records(frame).for_each(|record| each(worker, record));
+                })
+            };
+            join.pass(worker, &pass, &mut |worker, each| {
+                crowd.records(worker, number, S::doc, scan, |worker, record| {
+                    if let Some(place) = place(S::doc(&record)) {
+                        each(worker, (place, record));
+                    }
+                })
+            })?;
+        }
+        Ok(join.finish(worker, Some(place))?)
     }
 
     /// Makes the counters of features that a search by prefixes needs, and none for others.

@@ -209,6 +209,12 @@ impl CorpusSearch {
         Ok(())
     }
 
+    /// Returns the number of documents of this worker's splits.
+    pub(super) fn docs_of(&self, worker: &Worker) -> Result<u64> {
+        let splits = splits::splits_of(&self.plan, worker.index(), worker.peers());
+        splits.map(|(number, _)| Ok(self.outputs.open::<Head>(number)?.0.counts.docs)).sum()
+    }
+
     /// Collapses identical documents by their identities, which are the first section of the map output.
     /// Returns those of this worker that are identical to an earlier one.
     pub(super) fn collapse(&self, worker: &mut Worker) -> Result<IdenticalDocs> {

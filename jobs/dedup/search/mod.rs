@@ -5,7 +5,9 @@
 //! has a search of its own (`retrieval.rs`). Every search ends with its clusters, which are decided at once. This room uses `progress`, `corpus` and `output`; `dedup`,
 //! `explain` and `rethreshold` use it.
 
+mod asked;
 mod corpus_search;
+mod crowd;
 mod earlier;
 mod earlier_join;
 mod join;
@@ -19,11 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
-use operators::flow::{Candidates, GatheredClusters, Skew};
+use operators::flow::{Candidates, GatheredClusters, PrefixJoin, Skew};
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::{Method, Search};
 use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
+use operators::search::crowds::Asks;
 use timely::worker::Worker;
 
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
@@ -31,7 +34,6 @@ use self::earlier_join::EarlierJoin;
 use self::join::FeatureCounters;
 use self::map::IdenticalDocs;
 pub(crate) use self::map::PartMapper;
-use self::rounds::{Round, Searched};
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
@@ -104,45 +106,46 @@ impl CorpusSearch {
             Search::Prefix => Some(self.join_prefixes(worker, &copies, &method.rule, counters)?),
             _ => None,
         };
-        let searched = Searched { method: &method, copies: &copies, prefixes: prefixes.as_ref() };
-        let Candidates { pairs, loads, crowd } =
-            self.candidates(worker, &searched, &mut earlier, &Round::first(self.leaders.as_ref()))?;
+        let Candidates { pairs, loads, crowd, .. } =
+            self.candidates(worker, &method, (&copies, prefixes.as_ref()), &mut earlier)?;
         found.loads = vec![loads];
         self.keep(worker, &copies, &method, found)?;
         at.enter(Stage::Verify);
+        let copies = copies.of_input(self.sides);
         match crowd {
             None => {
                 drop(prefixes);
-                self.verify(worker, at, &method, pairs, copies.of_input(self.sides), found)
+                self.verify(worker, at, &method, pairs, copies, found)
             }
-            Some(crowd) => self.rounds(worker, at, &searched, (pairs, crowd), found),
+            Some(crowd) => self.rounds(worker, at, (&method, prefixes), (pairs, copies, crowd), found),
         }
     }
 
-    /// Finds the candidates of a round.
+    /// Finds the candidates: all, or those of keys that are not crowded if rounds follow.
     fn candidates(
         &self,
         worker: &mut Worker,
-        Searched { method, copies, prefixes }: &Searched,
+        method: &Method,
+        (copies, prefixes): (&IdenticalDocs, Option<&PrefixJoin>),
         earlier: &mut Option<EarlierJoin>,
-        round: &Round,
     ) -> Result<Candidates> {
+        let asks = if self.leaders.is_some() { Asks::Nearest } else { Asks::All };
         let verified = Some(&method.rule).filter(|_| method.verified);
         Ok(match &method.search {
             Search::SimHash64(simhash) => {
                 let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
-                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, round)?
+                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, asks)?
             }
             Search::SimHash128(simhash) => {
                 let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
-                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, round)?
+                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, asks)?
             }
             Search::Bands(minhash) => {
                 let search = BandSearch::new(*minhash, &method.rule).between(self.sides);
-                self.join(worker, copies, (search, |band: &u32| Bands::section(*band)), earlier, round)?
+                self.join(worker, copies, (search, |band: &u32| Bands::section(*band)), earlier, asks)?
             }
             Search::Prefix => match prefixes {
-                Some(prefixes) => prefixes.candidates(worker, Skew::default(), round.asks, round.ranks)?,
+                Some(prefixes) => prefixes.candidates(worker, Skew::default(), asks, None)?,
                 None => Candidates::none(),
             },
             Search::Nothing | Search::Zhou(_) => Candidates::none(),

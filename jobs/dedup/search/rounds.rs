@@ -1,230 +1,185 @@
 //! Rounds: where very many documents share a key, only the matches are looked for that decide.
 //!
-//! In the first round each document of a crowded key asks the first one before it in keep order that may match it. What was
-//! asked is verified, and all workers decide greedily by the matches so far. Those that stay ask on, twice as many in each
-//! round, until every two of them that share a key were compared. docs/design/0072 proves that the same documents stay as if
-//! all pairs were compared.
+//! The join has compared all documents whose keys are not crowded, and has noted the *crowd*: those with crowded keys, and those that
+//! these have met. In each round some more of the crowd take part, the first in keep order, and ask some of those before
+//! them that stay. What was asked is verified, and all workers decide greedily by the matches so far. When all take part and
+//! have asked all, those that go are compared with all that stay and may be more similar than the one that they go for.
+//! docs/design/0072 proves that the same documents stay, for the same ones, as if all pairs were compared.
 
-use anyhow::{Result, bail};
-use foldhash::{HashMap, HashMapExt};
-use operators::flow::{Candidates, FoundMatches, GatheredClusters, PrefixJoin, RankOf, total};
-use operators::method::Method;
+use anyhow::Result;
+use operators::flow::{Candidates, FoundMatches, GatheredClusters, PrefixJoin, Skew, total};
+use operators::method::map_records::{Bands, StoredText};
+use operators::method::{Method, Search};
+use operators::search::bands::BandSearch;
 use operators::search::crowds::Asks;
-use operators::{
-    DocId, ExternalSort, MergeCursor, Pair, Reason, Resolve, Similarity, Sorted, SpillBudget, Spool,
-    survivors,
-};
+use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
+use super::asked::{AskedPairs, FoundLinks};
 use super::corpus_search::{CorpusSearch, SearchResult};
+use super::crowd::{Crowd, decide};
 use super::map::IdenticalDocs;
 use crate::corpus::name_spool::NameSpool;
-use crate::dedup::keep::{Keep, KeepRank};
+use crate::dedup::keep::Keep;
 use crate::progress::{Stage, StageTimer};
 
-/// Says which pairs a round asks for.
-pub(super) struct Round<'a> {
-    pub asks: Asks,
-    /// Ranks of the documents that take part; `None` if all do, in the order of the corpus.
-    pub ranks: Option<&'a RankOf<'a>>,
-}
+/// Number of documents of the crowd that take part at the beginning.
+const FIRST: usize = 256;
+/// Growth of their number, when nearly all of those before are settled.
+const GROWTH: usize = 8;
+/// Part of those that take part that may not be settled when others follow, as a divisor.
+const UNSETTLED_PART: u64 = 16;
 
-impl Round<'_> {
-    /// Returns the first round. Unless the first document stays, nobody knows whom to ask before the documents were read.
-    pub fn first(leaders: Option<&Keep>) -> Self {
-        let asks = match leaders {
-            None => Asks::All,
-            Some(Keep::First) => Asks::First(1),
-            Some(_) => Asks::First(0),
-        };
-        Round { asks, ranks: None }
-    }
-}
-
-/// Holds what all rounds of a search have in common.
-pub(super) struct Searched<'a> {
-    pub method: &'a Method,
-    pub copies: &'a IdenticalDocs,
-    /// Prefixes of the documents, if the method searches by them.
-    pub prefixes: Option<&'a PrefixJoin>,
+/// Rounds of one worker.
+struct Rounds<'a> {
+    search: &'a CorpusSearch,
+    at: &'a StageTimer<'a>,
+    method: &'a Method,
+    /// Prefixes of the crowd, if the method searches by them.
+    prefixes: Option<PrefixJoin>,
+    crowd: Crowd,
+    asked: AskedPairs,
+    /// Links of clusters without a document of the crowd, which no round changes.
+    settled: FoundLinks,
+    open: FoundLinks,
+    /// Names of all documents of which a pair was compared.
+    names: NameSpool,
+    /// Number of pairs that were compared.
+    compared: u64,
 }
 
 impl CorpusSearch {
-    /// Finds the clusters of this worker where keys are crowded. `pairs`, `crowd`: the candidates of the first round, and the
-    /// documents of this worker that have crowded keys.
+    /// Finds the clusters of this worker where keys are crowded. `pairs`: the candidates of keys that are not. `crowd`: the
+    /// documents of this worker that take part.
     pub(super) fn rounds(
         &self,
         worker: &mut Worker,
         at: &StageTimer,
-        searched: &Searched,
-        (pairs, crowd): (Sorted<Pair>, Vec<DocId>),
-        found: &mut SearchResult,
+        (method, prefixes): (&Method, Option<PrefixJoin>),
+        (pairs, copies, crowd): (Sorted<Pair>, IdenticalDocs, Vec<DocId>),
+        result: &mut SearchResult,
     ) -> Result<GatheredClusters> {
-        let copies = IdenticalDocs(searched.copies.0.clone()).of_input(self.sides);
-        let mut names = NameSpool::new(&self.spill);
-        let (mut asked, mut matches) = (AskedPairs::new(&self.spill), MatchSpool::new(&self.spill));
-        let named = copies.named().chain(crowd.iter().copied());
-        let fresh = asked.fresh(pairs, &crowd)?;
-        found.candidates += self.compare(
-            worker,
+        let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
+        let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
+        let mut rounds = Rounds {
+            search: self,
             at,
-            searched.method,
-            fresh,
-            (named, Some(&mut names)),
-            |_, pair, similarity| {
-                matches.add(pair, similarity);
-            },
-        )?;
-        let mut most = 1;
+            method,
+            prefixes,
+            crowd: Crowd::new(crowd, self.docs_of(worker)?, &self.spill),
+            asked: AskedPairs::new(&self.spill),
+            settled: FoundLinks::new(Vec::new(), &self.spill),
+            open: FoundLinks::new(copies.0, &self.spill),
+            names: NameSpool::new(&self.spill),
+            compared: 0,
+        };
+        rounds.compare_others(worker, pairs)?;
+        rounds.crowd.admit(FIRST.div_ceil(worker.peers()));
         loop {
-            let staying = self.staying(worker, &matches, &copies, (&names, &crowd))?;
-            at.enter(Stage::Compare);
-            let round = Round { asks: Asks::First(most), ranks: Some(&|doc| staying.get(&doc).copied()) };
-            let Candidates { pairs, crowd: cut, .. } =
-                self.candidates(worker, searched, &mut None, &round)?;
-            let fresh = asked.fresh(pairs, &crowd)?;
-            at.enter(Stage::Verify);
-            let mut new = 0;
-            found.candidates += self.compare(
-                worker,
-                at,
-                searched.method,
-                fresh,
-                ([].into_iter(), None),
-                |_, pair, similarity| {
-                    new += 1;
-                    matches.add(pair, similarity);
-                },
-            )?;
-            if total(worker, new) == 0 && cut.is_none() {
+            rounds.decide(worker)?;
+            let (new, cut) = rounds.ask(worker, Asks::Nearest)?;
+            rounds.crowd.settle(&cut);
+            let [new, cut, taking_part] =
+                [new, cut.len(), rounds.crowd.taking_part()].map(|count| total(worker, count));
+            let all = total(worker, rounds.crowd.waiting()) == 0;
+            if !all && UNSETTLED_PART * cut <= taking_part {
+                rounds.crowd.admit(GROWTH);
+            } else if new + cut == 0 {
                 break;
             }
-            most *= 2;
         }
+        rounds.ask(worker, Asks::Staying)?;
         at.enter(Stage::Resolve);
-        let all = self.gather(worker, &matches, &copies)?;
-        self.name_by(worker, all, names)
-    }
-
-    /// Returns all matches so far, those of identical documents too.
-    fn gather(
-        &self,
-        worker: &mut Worker,
-        matches: &MatchSpool,
-        copies: &IdenticalDocs,
-    ) -> Result<FoundMatches> {
+        result.candidates += rounds.compared;
         let mut all = FoundMatches::new(worker, &self.spill);
-        matches.each(|pair, similarity| all.add_pair(worker, pair, Some(similarity)))?;
-        copies.0.iter().for_each(|&(doc, first)| all.add_copy(worker, doc, first));
-        Ok(all)
+        rounds.settled.add_to(worker, &mut all)?;
+        rounds.open.add_to(worker, &mut all)?;
+        self.name_by(worker, all, rounds.names)
     }
+}
 
-    /// Decides by the matches so far which documents of the crowd stay. Returns the places of these in keep order.
-    fn staying(
-        &self,
-        worker: &mut Worker,
-        matches: &MatchSpool,
-        copies: &IdenticalDocs,
-        (names, crowd): (&NameSpool, &[DocId]),
-    ) -> Result<HashMap<DocId, KeepRank>> {
-        let keep = self.leaders.as_ref().unwrap_or(&Keep::First);
-        let mut docs = self.gather(worker, matches, copies)?.finish(worker)?;
-        let mut ranks = HashMap::with_capacity(crowd.len());
-        names.scan(|doc, _, merit| {
-            if crowd.binary_search(&doc).is_ok() {
-                ranks.insert(doc, keep.rank(doc, || merit));
-            }
-            Ok(docs.name(worker, doc, "", merit)?)
-        })?;
-        let mut decisions = docs.finish(worker)?.decide(worker, |batch, send| -> Result<()> {
-            let rank = |doc| keep.rank(doc, || batch.merit(doc));
-            // Of identical documents the first one stands for all, with the rank of the best.
-            let mut best: HashMap<DocId, KeepRank> = HashMap::new();
-            for &(doc, first) in &batch.matches().copies {
-                let of_class = best.entry(first).or_insert_with(|| rank(first));
-                *of_class = rank(doc).min(*of_class);
-            }
-            for member in survivors(batch.matches(), Resolve::Greedy, self.sides, rank) {
-                let goes = member.removed.is_some_and(|removed| removed.tie != Reason::Identical);
-                let rank = best.get(&member.doc).copied();
-                if goes || rank.is_some() {
-                    send(member.doc, &postcard::to_allocvec(&rank.filter(|_| !goes))?);
+impl Rounds<'_> {
+    /// Compares the candidates of keys that are not crowded, and notes the documents of the crowd.
+    fn compare_others(&mut self, worker: &mut Worker, pairs: Sorted<Pair>) -> Result<()> {
+        let Rounds { crowd, asked, open, names, .. } = self;
+        let keep = self.search.leaders.as_ref().unwrap_or(&Keep::First);
+        let of_crowd = crowd.docs().to_vec();
+        let named: Vec<DocId> = open.copied().chain(of_crowd.iter().copied()).collect();
+        let pairs = asked.fresh(pairs)?;
+        self.compared += self.search.compare(
+            worker,
+            self.at,
+            self.method,
+            (pairs, named, &of_crowd),
+            |StoredText { doc, id, merit, text }, sets| {
+                names.add(doc, id, merit);
+                if let Some(sets) = sets {
+                    crowd.note(doc, keep.rank(doc, || merit), text, sets);
                 }
-            }
-            Ok(())
-        })?;
-        while let Some(((doc, _), decision)) = decisions.next_value()? {
-            if ranks.remove(&doc).is_some() {
-                ranks.extend(postcard::from_bytes::<Option<KeepRank>>(decision)?.map(|rank| (doc, rank)));
-            }
-        }
-        Ok(ranks)
-    }
-}
-
-/// Matches that this worker has found, of documents that are not identical. Memory: 48 bytes each, or the budget.
-struct MatchSpool(Spool<u64>);
-
-impl MatchSpool {
-    fn new(spill: &SpillBudget) -> Self {
-        MatchSpool(Spool::new(spill))
+            },
+            |_, pair, similarity| open.add(pair, similarity),
+        )?;
+        Ok(())
     }
 
-    fn add(&mut self, Pair { low, high, distance }: Pair, similarity: Similarity) {
-        self.0.push(low, &[high.0, distance.into(), similarity.as_millionths().into()]);
-    }
-
-    fn each(&self, mut each: impl FnMut(Pair, Similarity)) -> Result<()> {
-        self.0.scan(|low, values| {
-            let &[high, distance, similarity] = values else { bail!("matches on disk are damaged") };
-            let pair = Pair { low, high: DocId(high), distance: distance as u32 };
-            each(pair, Similarity::millionths(similarity as u32));
-            Ok(())
-        })
-    }
-}
-
-/// Candidates that were compared before, sorted. Memory: 24 bytes each, or the budget.
-struct AskedPairs {
-    asked: Spool<u64>,
-    spill: SpillBudget,
-}
-
-impl AskedPairs {
-    fn new(spill: &SpillBudget) -> Self {
-        AskedPairs { asked: Spool::new(spill), spill: spill.clone() }
-    }
-
-    /// Returns the candidates that were not compared before, and notes those of the crowd.
-    fn fresh(&mut self, candidates: Sorted<Pair>, crowd: &[DocId]) -> Result<Sorted<Pair>> {
-        let mut candidates = MergeCursor::new(candidates);
-        let before = std::mem::replace(&mut self.asked, Spool::new(&self.spill));
-        let mut fresh = ExternalSort::new(&self.spill).once();
-        let asked = &mut self.asked;
-        let key = |pair: &Pair| (pair.low, pair.high);
-        let mut last = None;
-        let mut take = |pair: Pair, asked: &mut Spool<u64>| {
-            if last.replace(key(&pair)) == Some(key(&pair)) {
-                return;
-            }
-            if crowd.binary_search(&pair.low).is_ok() {
-                asked.push(pair.low, &[pair.high.0]);
-            }
-            fresh.push(pair);
+    /// Asks for pairs of documents of the crowd: those that take part and stay, or for [`Asks::Staying`] all. Compares the
+    /// pairs that were not compared before. Returns the number of matches of this worker, and its documents that did not
+    /// ask all before them.
+    fn ask(&mut self, worker: &mut Worker, asks: Asks) -> Result<(usize, Vec<DocId>)> {
+        let Rounds { search, at, method, crowd, open, .. } = self;
+        let place = |doc| {
+            crowd.place(doc).filter(|place| asks == Asks::Staying || place.takes_part() && place.stays())
         };
-        before.scan(|low, highs| -> Result<()> {
-            let known = (low, DocId(highs[0]));
-            while let Some(pair) = candidates.next_if(|pair| key(pair) < known)? {
-                take(pair, asked);
+        at.enter(Stage::Compare);
+        let Candidates { pairs, cut, .. } = match (&method.search, &self.prefixes) {
+            (Search::Bands(minhash), _) => {
+                let bands = BandSearch::new(*minhash, &method.rule).between(search.sides);
+                let section = |band: &u32| Bands::section(*band);
+                search.join_placed(worker, (bands, section), asks, (crowd, &place))?
             }
-            while candidates.next_if(|pair| key(pair) == known)?.is_some() {}
-            asked.push(low, highs);
-            Ok(())
+            (_, Some(prefixes)) => prefixes.candidates(worker, Skew::default(), asks, Some(&place))?,
+            _ => Candidates::none(),
+        };
+        at.enter(Stage::Verify);
+        let pairs = self.asked.fresh(pairs)?;
+        let mut new = 0;
+        let each = |_: &mut Worker, pair, similarity| {
+            new += 1;
+            open.add(pair, similarity);
+        };
+        self.compared += match crowd.texts() {
+            Some(texts) => search.compare_kept(worker, method, pairs, texts, each)?,
+            None => search.compare(worker, at, method, (pairs, Vec::new(), &[]), |_, _| (), each)?,
+        };
+        Ok((new, cut))
+    }
+
+    /// Decides by the matches so far which documents of the crowd stay. Sets those links aside that no round changes.
+    fn decide(&mut self, worker: &mut Worker) -> Result<()> {
+        let Rounds { search, crowd, settled, .. } = self;
+        let keep = search.leaders.as_ref().unwrap_or(&Keep::First);
+        let mut all = FoundMatches::new(worker, &search.spill);
+        self.open.add_to(worker, &mut all)?;
+        let mut docs = all.finish(worker)?;
+        self.names.scan(|doc, _, merit| {
+            let sort = if crowd.place(doc).is_some() { OF_CROWD } else { "" };
+            Ok(docs.name(worker, doc, sort, merit)?)
         })?;
-        while let Some(pair) = candidates.next_if(|_| true)? {
-            take(pair, asked);
-        }
-        asked.check()?;
-        Ok(fresh.finish()?)
+        let mut open = FoundLinks::new(Vec::new(), &search.spill);
+        let decisions = docs.finish(worker)?.decide(worker, |batch, send| -> Result<()> {
+            for (copies, pairs) in batch.clusters() {
+                let of_pairs = pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
+                let mut docs = copies.iter().flat_map(|copy| [copy.0, copy.1]).chain(of_pairs);
+                let changes = docs.any(|doc| batch.id(doc) == OF_CROWD);
+                let links = if changes { &mut open } else { &mut *settled };
+                links.extend(copies, pairs);
+            }
+            decide(batch, search.sides, |doc| keep.rank(doc, || batch.merit(doc)), send)
+        })?;
+        self.open = open;
+        self.crowd.decided(decisions)
     }
 }
+
+/// Name of documents of the crowd while it is decided who stays. All others have no name.
+const OF_CROWD: &str = "crowd";

@@ -6,7 +6,7 @@ use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::sets::{PackedSets, Sets};
 use operators::text::ignored_lines::LineCleaner;
-use operators::{DocId, Pair, Similarity, Sorted};
+use operators::{DocId, Pair, Similarity, Sorted, Spool};
 use timely::worker::Worker;
 
 use super::corpus_search::{CorpusSearch, SearchResult};
@@ -60,8 +60,8 @@ impl CorpusSearch {
             worker,
             at,
             method,
-            pairs,
-            (copies.named(), Some(&mut names)),
+            (pairs, copies.named().collect(), &[]),
+            |text, _| names.add(text.doc, text.id, text.merit),
             |worker, pair, similarity| {
                 if self.is_earlier(pair.low) {
                     touched.push(pair.low);
@@ -90,14 +90,15 @@ impl CorpusSearch {
     }
 
     /// Compares candidates by the rule of the method, and gives those that match to `each`. Returns the number of candidates
-    /// that this worker has decided. Adds the documents of candidates and those of `named` to `names`.
+    /// that this worker has decided. Calls `note` with the documents of candidates and those of `named`, which are named too, and
+    /// with the sets of those of the crowd, a sorted list.
     pub(super) fn compare(
         &self,
         worker: &mut Worker,
         at: &StageTimer,
         Method { cleaner, search, rule, .. }: &Method,
-        pairs: Sorted<Pair>,
-        (named, mut names): (impl Iterator<Item = DocId>, Option<&mut NameSpool>),
+        (pairs, named, crowd): (Sorted<Pair>, Vec<DocId>, &[DocId]),
+        mut note: impl FnMut(StoredText, Option<&Sets>),
         each: impl FnMut(&mut Worker, Pair, Similarity),
     ) -> Result<u64> {
         let mut cleaner = LineCleaner::new(cleaner.clone(), self.ignored.clone());
@@ -108,7 +109,7 @@ impl CorpusSearch {
         let matching = rule.clone();
         let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
         let mut sets = Sets::default();
-        let (mut verify, mut needs) = Verify::new(worker, pairs, named, matching, &self.spill)?;
+        let (mut verify, mut needs) = Verify::new(worker, pairs, named.into_iter(), matching, &self.spill)?;
         let mut list = Vec::new();
         self.earlier_texts(worker, &mut needs, |worker, doc, parts, text| {
             list.clear();
@@ -121,15 +122,16 @@ impl CorpusSearch {
             let Some(first) = needs.next_of(number)? else { continue };
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
-                    names.iter_mut().for_each(|names| names.add(text.doc, text.id, text.merit));
+                    let of_crowd = crowd.binary_search(&text.doc).is_ok();
                     list.clear();
-                    if !parts.is_empty() {
+                    if of_crowd || !parts.is_empty() {
                         match source {
                             TextSource::Input(_) => rule.sets(cleaner.compared(text.text), &mut sets),
                             TextSource::MapOutput => rule.sets(text.text, &mut sets),
                         }
                         sets.pack(&mut list);
                     }
+                    note(text, of_crowd.then_some(&sets));
                     parts.iter().for_each(|&part| verify.send(worker, part, text.doc, &list));
                 }
                 verify.read(worker, text.text.len());
@@ -140,6 +142,33 @@ impl CorpusSearch {
                 TextSource::MapOutput => self.texts_of(worker, number, each)?,
             }
         }
+        drop(needs);
+        Ok(verify.finish(worker, each)?)
+    }
+
+    /// Does the same with texts that were kept, which are given in order.
+    pub(super) fn compare_kept(
+        &self,
+        worker: &mut Worker,
+        Method { rule, .. }: &Method,
+        pairs: Sorted<Pair>,
+        texts: &Spool<u8>,
+        each: impl FnMut(&mut Worker, Pair, Similarity),
+    ) -> Result<u64> {
+        let matching = rule.clone();
+        let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
+        let (mut verify, mut needs) = Verify::new(worker, pairs, [].into_iter(), matching, &self.spill)?;
+        let (mut sets, mut list) = (Sets::default(), Vec::new());
+        texts.scan(|doc, text| -> Result<()> {
+            if let Some(parts) = needs.of(doc)? {
+                list.clear();
+                rule.sets(str::from_utf8(text)?, &mut sets);
+                sets.pack(&mut list);
+                parts.iter().for_each(|&part| verify.send(worker, part, doc, &list));
+            }
+            verify.read(worker, text.len());
+            Ok(())
+        })?;
         drop(needs);
         Ok(verify.finish(worker, each)?)
     }

@@ -1,8 +1,9 @@
 //! The search by MinHash: documents that agree on a band of their signatures meet.
 
-use super::crowds::Crowds;
+use super::crowds::PairSink;
+use super::placed::BucketSearch;
 use super::{CandidateSearch, PassLoad};
-use crate::record::{DocId, Pair};
+use crate::record::DocId;
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
@@ -14,13 +15,14 @@ use crate::sides::Sides;
 pub struct BandSearch {
     minhash: MinHash,
     pub(super) sieve: SketchSieve,
+    rule: Rule,
     sides: Sides,
 }
 
 impl BandSearch {
     /// Makes a search for texts that match by `rule`.
     pub fn new(minhash: MinHash, rule: &Rule) -> Self {
-        BandSearch { minhash, sieve: SketchSieve::new(rule), sides: Sides::default() }
+        BandSearch { minhash, sieve: SketchSieve::new(rule), rule: rule.clone(), sides: Sides::default() }
     }
 
     /// Looks for the pairs of these sides alone.
@@ -49,39 +51,35 @@ impl CandidateSearch for BandSearch {
         record.1.0
     }
 
-    fn candidates(
-        &mut self,
-        _band: &u32,
-        records: &mut [BandRecord],
-        crowds: &mut Crowds,
-        mut emit: impl FnMut(Pair) -> bool,
-    ) -> PassLoad {
+    fn candidates(&mut self, _band: &u32, records: &mut [BandRecord], found: &mut PairSink) -> PassLoad {
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
         load.largest_bucket = load.records.min(1);
         let met = drop_lone(records);
-        met.sort_unstable();
+        met.sort_unstable_by_key(|record| record.0);
         for same in met.chunk_by_mut(|a, b| a.0 == b.0) {
             load.largest_bucket = load.largest_bucket.max(same.len() as u64);
-            if crowds.limits(same.len()) {
-                let may_match = |one: &BandRecord, other: &BandRecord| {
-                    self.sieve.may_match(one.1.1, other.1.1).then_some(0)
-                };
-                load.compared += crowds.ask(self.sides, same, Self::doc, may_match, &mut emit);
-                continue;
-            }
-            // Those of one band are sorted by document, so the reference comes first.
-            let reference = same.partition_point(|record| self.sides.is_reference(Self::doc(record)));
-            for (i, &(_, (one, sketch))) in same.iter().enumerate() {
-                let partners = &same[self.sides.partners(i, reference, same.len())];
-                load.compared += partners.len() as u64;
-                for &(_, (other, other_sketch)) in partners {
-                    if self.sieve.may_match(sketch, other_sketch) && one != other {
-                        emit(Pair::new(one, other, 0));
-                    }
-                }
-            }
+            let may_match = |one: &BandRecord, other: &BandRecord| self.may_match(one, other);
+            load.compared += found.meet(self.sides, same, Self::doc, may_match);
         }
         load
+    }
+}
+
+impl BucketSearch for BandSearch {
+    fn bucket(record: &BandRecord) -> (u64, u64) {
+        (record.0, 0)
+    }
+
+    fn may_match(&self, one: &BandRecord, other: &BandRecord) -> Option<u32> {
+        self.sieve.may_match(one.1.1, other.1.1).then_some(0)
+    }
+
+    fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    fn sides(&self) -> Sides {
+        self.sides
     }
 }
 

@@ -1,6 +1,6 @@
 //! The search by fingerprints: fingerprints that agree on some blocks of bits meet.
 
-use super::crowds::Crowds;
+use super::crowds::PairSink;
 use super::{CandidateSearch, KeyCounters, PassLoad};
 use crate::fingerprint::Bits;
 use crate::fingerprint::block_join::BlockJoin;
@@ -55,13 +55,7 @@ impl<W: Bits> CandidateSearch for BlockSearch<W> {
         table.split(self.join.distance())
     }
 
-    fn candidates(
-        &mut self,
-        table: &BlockTable<W>,
-        rows: &mut [Row<W>],
-        _: &mut Crowds,
-        mut emit: impl FnMut(Pair) -> bool,
-    ) -> PassLoad {
+    fn candidates(&mut self, table: &BlockTable<W>, rows: &mut [Row<W>], found: &mut PairSink) -> PassLoad {
         let largest_bucket = KeyCounters::largest_of(rows.iter().map(|row| Self::key(table, row)));
         let BlockSearch { join, sieve, sides } = self;
         if sides.has_reference() {
@@ -71,7 +65,7 @@ impl<W: Bits> CandidateSearch for BlockSearch<W> {
             let sketches = [one, other].map(|row| SmallSketch::of_bits(row.sketch));
             if sieve.as_ref().is_none_or(|sieve| sieve.may_match(sketches[0], sketches[1])) {
                 let differing = one.fingerprint ^ other.fingerprint;
-                emit(Pair::new(one.doc, other.doc, differing.count_ones()));
+                found.add(Pair::new(one.doc, other.doc, differing.count_ones()));
             }
         });
         PassLoad { records: rows.len() as u64, largest_bucket, compared }

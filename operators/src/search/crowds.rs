@@ -1,45 +1,88 @@
-//! Crowds: buckets of so many records that not every two of them are compared.
+//! Pairs as a search finds them, and crowds: buckets of so many records that not every two of them are compared.
 //!
 //! A greedy decision needs one pair for each document that goes: with one that stays. A family of `n` near-equal documents has
-//! `n² / 2` pairs. So in a crowded bucket each document *asks* only the first ones before it in keep order that may match it.
-//! The caller verifies what was asked and decides; then those that stay ask on, twice as many in each round.
+//! `n² / 2` pairs. So the first time a search meets a crowded bucket it compares nothing there and notes the documents. When
+//! it is known where these stand in keep order, each *asks* some of those before it, in rounds (`placed.rs`).
 //! docs/design/0072 has the rounds and the proof that the same documents stay.
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 
+use super::place::KeepPlace;
+use super::recent_pairs::RecentPairs;
 use crate::record::{DocId, Pair};
 use crate::sides::Sides;
+use crate::{Error, ExternalSort, SpillBudget};
 
 /// Largest number of records of a bucket of which every two are compared.
-const WHOLE: usize = 32;
+pub(super) const WHOLE: usize = 32;
 
-/// Which pairs of a crowded bucket are asked for.
+/// Which pairs are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// Every two documents.
     All,
-    /// Each document asks so many of those before it that may match it. Nobody asks if that is 0.
-    First(usize),
+    /// Documents without a crowded bucket ask all. Others ask at most [`KeepPlace::most`] of those before them that may match, first
+    /// those that are settled, and the nearest by their sketches. In a crowded bucket they ask only settled ones the first time.
+    Nearest,
+    /// Each document that goes asks all that stay before it and may be as similar to it as the one for which it goes.
+    Staying,
 }
 
-/// Place of a document in keep order: the least comes first.
-pub type Rank = (u64, DocId);
+impl Asks {
+    /// Returns how many documents one with a crowded bucket may ask.
+    pub(crate) fn most(self, place: KeepPlace) -> usize {
+        if self == Asks::Nearest { place.most() } else { usize::MAX }
+    }
+}
 
-/// Asks for pairs of crowded buckets, and notes the documents of those in which not all was asked.
+/// Pair as it is asked for: the later document; how far the two are apart, as far as it is known; the earlier one.
+pub(crate) type Ask = (DocId, (u64, DocId));
+
+/// Returns the pair of an ask.
+pub(crate) fn pair_of((asker, (apart, leader)): Ask) -> Pair {
+    Pair::new(leader, asker, apart as u32)
+}
+
+/// Tells the pairs that belong to the records that are being reduced.
+pub(crate) type Belongs = Box<dyn Fn(&Pair) -> bool>;
+
+/// Takes the pairs that a search finds.
 ///
-/// Memory: some 16 bytes for each of these documents, and 40 for each record with a rank that is reduced.
-#[derive(Debug)]
-pub struct Crowds {
+/// Memory: 24 bytes a pair, or the budget; 16 bytes for each document with a crowded bucket.
+pub struct PairSink {
     asks: Asks,
-    /// Ranks of the documents that are being reduced, if they have any. Others are in the order of the corpus.
-    ranks: HashMap<DocId, Rank>,
-    docs: HashSet<DocId>,
+    /// Tells which pairs are taken. If there is none, all are.
+    belongs: Option<Belongs>,
+    pub(crate) pairs: ExternalSort<Ask>,
+    recent: RecentPairs,
+    pub(crate) crowd: Crowded,
 }
 
-impl Crowds {
-    /// Begins without documents.
-    pub fn new(asks: Asks) -> Self {
-        Crowds { asks, ranks: HashMap::default(), docs: HashSet::default() }
+/// Documents with crowded buckets, on the worker of the bucket.
+#[derive(Default)]
+pub(crate) struct Crowded {
+    pub docs: HashSet<DocId>,
+    /// Documents that one of the crowd has met and may not ask.
+    pub passed: HashSet<DocId>,
+    /// Documents that did not ask all before them that may match them, or may not have.
+    pub cut: HashSet<DocId>,
+}
+
+impl PairSink {
+    /// Begins without pairs. `passes`: number of passes of the search.
+    pub fn new(passes: usize, spill: &SpillBudget) -> Self {
+        PairSink {
+            asks: Asks::All,
+            belongs: None,
+            pairs: ExternalSort::new(spill).once(),
+            recent: RecentPairs::new(spill, passes),
+            crowd: Crowded::default(),
+        }
+    }
+
+    /// Asks for these pairs.
+    pub fn asking(self, asks: Asks) -> Self {
+        PairSink { asks, ..self }
     }
 
     /// Whether every two records of a bucket are compared, however many there are.
@@ -47,68 +90,83 @@ impl Crowds {
         self.asks == Asks::All
     }
 
-    /// Whether a bucket of so many records is crowded, so that its pairs must be asked for by [`Crowds::ask`].
-    pub(super) fn limits(&self, records: usize) -> bool {
-        !self.asks_all() && records > WHOLE
+    /// Returns which pairs are asked for.
+    pub(crate) fn asks(&self) -> Asks {
+        self.asks
     }
 
-    /// Replaces the ranks of the documents that are being reduced.
-    pub(super) fn rank(&mut self, ranks: impl Iterator<Item = (DocId, Rank)>) {
-        self.ranks.clear();
-        self.ranks.extend(ranks);
+    /// Takes from now on only the pairs that belong to the records that are being reduced; all if there is no function.
+    pub(crate) fn take_those(&mut self, belongs: Option<Belongs>) {
+        self.belongs = belongs;
     }
 
-    /// Emits the pairs of a crowded bucket that are asked for, and notes its documents if some pair was not. Returns the number
-    /// of pairs that were compared.
+    /// Adds a pair of documents in the order of the corpus.
+    #[inline]
+    pub fn add(&mut self, pair: Pair) {
+        if self.belongs(&pair) {
+            self.ask(pair, pair.high, 0);
+        }
+    }
+
+    /// Whether a pair belongs to the records that are being reduced.
+    #[inline]
+    pub(super) fn belongs(&self, pair: &Pair) -> bool {
+        self.belongs.as_ref().is_none_or(|belongs| belongs(pair))
+    }
+
+    /// Adds a pair that belongs to the records. `apart`: the distance of the sketches of the two documents.
+    #[inline]
+    pub(super) fn ask(&mut self, pair: Pair, asker: DocId, apart: u32) {
+        if self.recent.is_new(pair) {
+            let leader = if pair.low == asker { pair.high } else { pair.low };
+            self.pairs.push((asker, (u64::from(apart) << 32 | u64::from(pair.distance), leader)));
+        }
+    }
+
+    /// Returns the first error so far.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.pairs.check()
+    }
+
+    /// Compares every two records of a bucket, unless it is crowded and not every pair is asked for. Returns the number of pairs
+    /// compared.
     ///
-    /// `doc`: the document of a record. `may_match`: returns the distance of two records unless they cannot match. `emit`:
-    /// returns whether the pair belongs here.
-    ///
-    /// Cost: for each document the pairs up to those that it asks for.
-    pub(super) fn ask<R>(
+    /// `records`: those of one key, in any order. `doc`: the document of a record. `may_match`: returns the distance of two
+    /// records unless they cannot match.
+    pub(super) fn meet<R>(
         &mut self,
         sides: Sides,
         records: &mut [R],
         doc: impl Fn(&R) -> DocId,
         may_match: impl Fn(&R, &R) -> Option<u32>,
-        mut emit: impl FnMut(Pair) -> bool,
     ) -> u64 {
-        let Asks::First(most) = self.asks else { return 0 };
-        records.sort_by_cached_key(|record| {
-            let of = doc(record);
-            (!sides.is_reference(of), self.ranks.get(&of).copied().unwrap_or((0, of)))
-        });
-        let (mut compared, mut cut) = (0, false);
-        for (at, record) in records.iter().enumerate() {
-            let mut asked = 0;
-            for earlier in &records[..at] {
-                if asked == most {
-                    cut = true;
-                    break;
-                }
-                let pair = Pair::new(doc(earlier), doc(record), 0);
-                if pair.low == pair.high || !sides.compares(&pair) {
+        records.sort_unstable_by_key(&doc);
+        let reference = records.partition_point(|record| sides.is_reference(doc(record)));
+        if !self.asks_all() && records.len() > WHOLE && reference < records.len() {
+            self.crowd.docs.extend(records.iter().map(&doc));
+            self.crowd.cut.extend(records[reference..].iter().map(&doc));
+            return 0;
+        }
+        let mut compared = 0;
+        for (at, asker) in records.iter().enumerate().skip(reference) {
+            let of_crowd = !self.crowd.docs.is_empty() && self.crowd.docs.contains(&doc(asker));
+            let before = &records[..if sides.within() { at } else { reference }];
+            compared += before.len() as u64;
+            for leader in before.iter().filter(|leader| doc(leader) != doc(asker)) {
+                let pair = Pair::new(doc(leader), doc(asker), 0);
+                if !self.belongs(&pair) {
                     continue;
                 }
-                compared += 1;
-                if let Some(distance) = may_match(earlier, record) {
-                    asked += usize::from(emit(Pair { distance, ..pair }));
+                match may_match(leader, asker) {
+                    Some(_) if of_crowd => {
+                        self.crowd.passed.insert(doc(leader));
+                        self.crowd.cut.insert(doc(asker));
+                    }
+                    Some(distance) => self.ask(Pair { distance, ..pair }, doc(asker), 0),
+                    None => {}
                 }
             }
         }
-        if cut {
-            self.docs.extend(records.iter().map(doc));
-        }
         compared
-    }
-
-    /// Returns the documents of buckets in which some pair was not asked for.
-    pub(crate) fn into_docs(self) -> impl Iterator<Item = DocId> {
-        self.docs.into_iter()
-    }
-
-    /// Returns the number of these documents.
-    pub(crate) fn len(&self) -> usize {
-        self.docs.len()
     }
 }

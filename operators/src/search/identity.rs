@@ -1,6 +1,6 @@
 //! The search for equal texts: documents of one identity meet.
 
-use super::crowds::Crowds;
+use super::crowds::PairSink;
 use super::{CandidateSearch, PassLoad};
 use crate::hash::Identity;
 use crate::record::{DocId, Pair};
@@ -33,13 +33,7 @@ impl CandidateSearch for EqualTexts {
         record.1
     }
 
-    fn candidates(
-        &mut self,
-        (): &(),
-        records: &mut [(Identity, DocId)],
-        _: &mut Crowds,
-        mut emit: impl FnMut(Pair) -> bool,
-    ) -> PassLoad {
+    fn candidates(&mut self, (): &(), records: &mut [(Identity, DocId)], found: &mut PairSink) -> PassLoad {
         records.sort_unstable();
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
         for same in records.chunk_by(|a, b| a.0 == b.0) {
@@ -47,9 +41,7 @@ impl CandidateSearch for EqualTexts {
             load.compared += same.len() as u64 - 1;
             // A document of an earlier run may come from several workers.
             let later = same[1..].iter().filter(|later| later.1 != same[0].1);
-            later.for_each(|later| {
-                emit(Pair::new(same[0].1, later.1, 0));
-            });
+            later.for_each(|later| found.add(Pair::new(same[0].1, later.1, 0)));
         }
         load
     }
@@ -57,19 +49,18 @@ impl CandidateSearch for EqualTexts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::crowds::Asks;
     use super::*;
+    use crate::SpillBudget;
 
     #[test]
     fn each_later_document_is_paired_with_the_first() {
         let mut records = [((7, 1), 5), ((7, 1), 2), ((9, 1), 1), ((7, 3), 4), ((7, 1), 3)]
             .map(|(identity, doc)| (identity, DocId(doc)));
+        let mut found = PairSink::new(1, &SpillBudget::unused());
+        let load = EqualTexts.candidates(&(), &mut records, &mut found);
         let mut pairs = Vec::new();
-        let load = EqualTexts.candidates(&(), &mut records, &mut Crowds::new(Asks::All), |pair| {
-            pairs.push(pair);
-            true
-        });
-        assert_eq!(pairs, [3, 5].map(|later| Pair::new(DocId(2), DocId(later), 0)));
+        found.pairs.finish().unwrap().each(|(later, (_, first))| pairs.push((first.0, later.0))).unwrap();
+        assert_eq!(pairs, [(2, 3), (2, 5)]);
         assert_eq!(load, PassLoad { records: 5, largest_bucket: 3, compared: 2 });
     }
 }

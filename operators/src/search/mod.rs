@@ -11,15 +11,18 @@ pub mod blocks;
 pub mod crowds;
 pub mod identity;
 pub mod kept;
+mod leaders;
+pub mod place;
+pub mod placed;
 pub(crate) mod prefix;
 pub(crate) mod prefix_index;
-pub mod ranked;
+mod recent_pairs;
 
 use serde::{Deserialize, Serialize};
 
-use self::crowds::Crowds;
+use self::crowds::PairSink;
 use crate::hash;
-use crate::record::{DocId, Pair, Record};
+use crate::record::{DocId, Record};
 
 /// A way to find candidate pairs without comparing every document with every other.
 ///
@@ -66,15 +69,13 @@ pub trait CandidateSearch: 'static {
         let _ = pass;
         None
     }
-    /// Emits each candidate pair of the records, but of crowded keys only what `crowds` asks for. `records`: all records of one
-    /// or several keys, in any order; their order and content are lost. A pair may be emitted in several passes. `emit`:
-    /// returns whether the pair belongs to these records.
+    /// Gives each candidate pair of the records to `found`, but of crowded keys only those that it asks for. `records`: all
+    /// records of one or several keys, in any order; their order and content are lost. A pair may be found in several passes.
     fn candidates(
         &mut self,
         pass: &Self::Pass,
         records: &mut [Self::Record],
-        crowds: &mut Crowds,
-        emit: impl FnMut(Pair) -> bool,
+        found: &mut PairSink,
     ) -> PassLoad;
 }
 

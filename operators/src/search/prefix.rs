@@ -23,7 +23,8 @@
 //! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
 //! features first, bounds on sizes).
 
-use super::crowds::Crowds;
+use super::crowds::PairSink;
+use super::placed::BucketSearch;
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
 use crate::sets::odd_sketch::{self, Sketched};
@@ -110,57 +111,60 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
     }
 
     /// Cost: 5 ns for each time that a pair meets.
-    fn candidates(
-        &mut self,
-        _pass: &u64,
-        postings: &mut [Posting<WORDS>],
-        crowds: &mut Crowds,
-        mut emit: impl FnMut(Pair) -> bool,
-    ) -> PassLoad {
+    fn candidates(&mut self, _pass: &u64, postings: &mut [Posting<WORDS>], found: &mut PairSink) -> PassLoad {
         postings.sort_unstable();
         let same = postings.chunk_by(|a, b| a.feature == b.feature).map(|same| same.len() as u64);
         let largest_bucket = same.max().unwrap_or(0);
         let records = postings.len() as u64;
         let mut compared = 0;
         for same in postings.chunk_by_mut(|a, b| (a.feature, a.kind()) == (b.feature, b.kind())) {
-            if crowds.limits(same.len()) {
-                let may_match = |one: &Posting<WORDS>, other: &Posting<WORDS>| {
-                    let (smaller, larger) =
-                        if one.place() < other.place() { (one, other) } else { (other, one) };
-                    let reaches = smaller.may_be_smaller() && larger.size() <= self.largest_partner(smaller);
-                    reaches.then(|| self.may_match(smaller, larger)).flatten()
-                };
-                compared += crowds.ask(self.sides, same, Self::doc, may_match, &mut emit);
+            if !found.asks_all() {
+                compared += found.meet(self.sides, same, Self::doc, |one, other| self.may_match(one, other));
                 continue;
             }
             let reference = self.sides.part(same, |posting| posting.doc);
             let (reference, input) = same.split_at(reference);
-            compared += self.meet(input, reference, &mut emit) + self.meet(reference, input, &mut emit);
+            compared += self.meet(input, reference, found) + self.meet(reference, input, found);
             if self.sides.within() {
-                compared += self.meet(input, input, &mut emit);
+                compared += self.meet(input, input, found);
             }
         }
         PassLoad { records, largest_bucket, compared }
     }
 }
 
+impl<const WORDS: usize> BucketSearch for PrefixSearch<WORDS> {
+    fn bucket(posting: &Posting<WORDS>) -> (u64, u64) {
+        (posting.feature, posting.kind() as u64)
+    }
+
+    fn may_match(&self, one: &Posting<WORDS>, other: &Posting<WORDS>) -> Option<u32> {
+        let (smaller, larger) = if one.place() < other.place() { (one, other) } else { (other, one) };
+        let reaches = smaller.may_be_smaller() && larger.size() <= self.largest_partner(smaller);
+        reaches.then(|| self.may_be_larger(smaller, larger)).flatten()
+    }
+
+    fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    fn sides(&self) -> Sides {
+        self.sides
+    }
+}
+
 impl<const WORDS: usize> PrefixSearch<WORDS> {
-    /// Emits each pair of a set in `ones` that may be the smaller one with one of `others` after it that may match
+    /// Finds each pair of a set in `ones` that may be the smaller one with one of `others` after it that may match
     /// it. Returns the number of pairs compared. Both lists are of one feature and kind, and sorted.
-    fn meet(
-        &self,
-        ones: &[Posting<WORDS>],
-        others: &[Posting<WORDS>],
-        mut emit: impl FnMut(Pair) -> bool,
-    ) -> u64 {
+    fn meet(&self, ones: &[Posting<WORDS>], others: &[Posting<WORDS>], found: &mut PairSink) -> u64 {
         let (mut compared, mut after) = (0, 0);
         for posting in ones.iter().filter(|posting| posting.may_be_smaller()) {
             let largest = self.largest_partner(posting);
             after += others[after..].iter().take_while(|other| other.place() <= posting.place()).count();
             for other in others[after..].iter().take_while(|other| other.size() <= largest) {
                 compared += 1;
-                if let Some(distance) = self.may_match(posting, other) {
-                    emit(Pair::new(posting.doc, other.doc, distance));
+                if let Some(distance) = self.may_be_larger(posting, other) {
+                    found.add(Pair::new(posting.doc, other.doc, distance));
                 }
             }
         }
@@ -174,7 +178,7 @@ impl<const WORDS: usize> PrefixSearch<WORDS> {
     }
 
     /// Returns the distance of a candidate, unless the sketches of the two sets show that they cannot match.
-    fn may_match(&self, smaller: &Posting<WORDS>, larger: &Posting<WORDS>) -> Option<u32> {
+    fn may_be_larger(&self, smaller: &Posting<WORDS>, larger: &Posting<WORDS>) -> Option<u32> {
         let kind = smaller.kind();
         let may_match = self.rule.compares(kind, smaller.size(), larger.size())
             && self.rule.may_match(kind, smaller.set(), larger.set());

@@ -187,6 +187,20 @@ impl PrefixIndex {
         }
     }
 
+    /// Returns an index of those documents alone that `keep` wants.
+    pub fn among(&self, keep: impl Fn(DocId) -> bool, spill: &SpillBudget) -> Result<PrefixIndex, Error> {
+        let PrefixIndex { in_prefixes, separated, .. } = *self;
+        let mut kept = PrefixIndex { in_prefixes, separated, ..PrefixIndex::new(spill) };
+        self.spool.scan(|doc, numbers| {
+            if keep(doc) {
+                kept.spool.push(doc, numbers);
+            }
+            Ok::<(), Error>(())
+        })?;
+        kept.spool.check()?;
+        Ok(kept)
+    }
+
     /// Calls `emit` with the postings of a pass.
     pub fn postings<const WORDS: usize>(
         &self,

@@ -112,7 +112,7 @@ impl SearchOfWorker<'_> {
     ) -> Candidates {
         let join = CandidateJoin::new(search, self.skew, self.spill);
         let (index, peers) = (worker.index(), worker.peers());
-        joined(worker, join, |pass| {
+        joined(worker, join, None, |pass| {
             let records = self.mapped.records(index, peers, section(pass));
             records.into_iter().filter(|record| self.is_first(S::doc(record))).collect()
         })

@@ -12,7 +12,7 @@ mod zhou;
 use std::collections::BTreeMap;
 
 use operators::fingerprint::block_tables::tables;
-use operators::flow::{CandidateJoin, Candidates, RecordSink, Skew, Verify};
+use operators::flow::{CandidateJoin, Candidates, PlaceOf, RecordSink, Skew, Verify};
 use operators::hash;
 use operators::method::zhou::retrieval::Retrieval;
 use operators::method::{Method, Search, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec};
@@ -125,10 +125,11 @@ fn designs() -> impl Strategy<Value = (u32, u32)> {
     prop::sample::select(designs.collect::<Vec<_>>())
 }
 
-/// Makes all passes of a search over the records of this worker.
+/// Makes all passes of a search over the records of this worker. `places`: returns the place of a document, if places are known.
 fn joined<S: CandidateSearch>(
     worker: &mut Worker,
     mut join: CandidateJoin<S>,
+    places: Option<&PlaceOf>,
     records: impl Fn(&S::Pass) -> Vec<S::Record>,
 ) -> Candidates {
     for pass in join.passes() {
@@ -139,7 +140,7 @@ fn joined<S: CandidateSearch>(
         };
         join.pass(worker, &pass, &mut scan).unwrap();
     }
-    join.finish(worker, |pair| pair.low).unwrap()
+    join.finish(worker, places).unwrap()
 }
 
 fn listed(mut sorted: Sorted<Pair>) -> Vec<Pair> {
@@ -165,7 +166,7 @@ fn compared<W: Bits>(
         let search = BlockSearch::new(simhash.join.clone(), None).between(sides);
         let join = CandidateJoin::new(search, skew, &spill);
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        let Candidates { pairs, loads, .. } = joined(worker, join, |_| mine.clone());
+        let Candidates { pairs, loads, .. } = joined(worker, join, None, |_| mine.clone());
         (listed(pairs), loads)
     })
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use operators::flow::{CandidateJoin, Candidates, Skew};
 use operators::search::bands::{BandRecord, BandSearch};
-use operators::search::crowds::{Asks, Rank};
-use operators::search::ranked::RankedSearch;
+use operators::search::crowds::Asks;
+use operators::search::place::{KeepPlace, Rank};
+use operators::search::placed::PlacedSearch;
 use operators::sets::Rule;
 use operators::sets::minhash::MinHash;
 use operators::sets::small_sketch::SmallSketch;
 use operators::text::features::Features;
-use operators::{DocId, Matches, Overlap, Pair, Resolve, Sides, hash, survivors};
+use operators::{DocId, Matches, Overlap, Pair, Resolve, Sides, Similarity, hash, survivors};
 use proptest::prelude::*;
 
 use crate::{budgets, doc, joined, listed, on_workers, sides, spill};
@@ -57,35 +58,38 @@ impl Corpus {
         (0..self.docs).map(doc).filter(|doc| !gone.contains(doc)).collect()
     }
 
-    /// Returns the candidates of a round among some documents, and those of crowds: all documents in the first round.
+    /// Returns the candidates of a round among some documents, those of crowds, and those that did not ask all. All documents take
+    /// part in the first round.
     fn round(
         &self,
         asks: Asks,
-        ranks: Option<BTreeMap<DocId, Rank>>,
+        places: Option<BTreeMap<DocId, KeepPlace>>,
         workers: usize,
         budget: Option<usize>,
-    ) -> (Vec<Pair>, BTreeSet<DocId>) {
+    ) -> (Vec<Pair>, BTreeSet<DocId>, BTreeSet<DocId>) {
         let (records, sides, spill) = (self.records(), self.sides, spill(budget));
         let found = on_workers(workers, move |worker| {
             let mine: Vec<_> = records.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.8".parse().unwrap());
             let search = BandSearch::new(MinHash::new(BANDS, 1, 0), &rule).between(sides);
             let of_band = |band: u32| mine.iter().map(move |records| records[band as usize]);
-            let Candidates { pairs, crowd, .. } = match &ranks {
+            let Candidates { pairs, crowd, cut, .. } = match &places {
                 None => {
                     let join = CandidateJoin::new(search, Skew::default(), &spill).asking(asks);
-                    joined(worker, join, |&band| of_band(band).collect())
+                    joined(worker, join, None, |&band| of_band(band).collect())
                 }
-                Some(ranks) => {
-                    let join = CandidateJoin::new(RankedSearch(search), Skew::default(), &spill).asking(asks);
-                    let ranked = |record: BandRecord| Some((*ranks.get(&record.1.0)?, record));
-                    joined(worker, join, |&band| of_band(band).filter_map(ranked).collect())
+                Some(places) => {
+                    let join = CandidateJoin::new(PlacedSearch(search), Skew::default(), &spill).asking(asks);
+                    let placed = |record: BandRecord| Some((*places.get(&record.1.0)?, record));
+                    let place = |doc: DocId| places.get(&doc).copied();
+                    joined(worker, join, Some(&place), |&band| of_band(band).filter_map(placed).collect())
                 }
             };
-            (listed(pairs), crowd.unwrap_or_default())
+            (listed(pairs), (crowd.unwrap_or_default(), cut))
         });
         let (pairs, crowds): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        (pairs.concat(), crowds.into_iter().flatten().collect())
+        let (crowds, cuts): (Vec<_>, Vec<_>) = crowds.into_iter().unzip();
+        (pairs.concat(), crowds.into_iter().flatten().collect(), cuts.into_iter().flatten().collect())
     }
 }
 
@@ -104,30 +108,63 @@ proptest! {
         sides in sides(),
     ) {
         let corpus = Corpus { docs, keys, seed, matching, in_order, sides };
-        let (all, none) = corpus.round(Asks::All, None, workers, budget);
-        prop_assert!(none.is_empty());
+        let (all, none, cut) = corpus.round(Asks::All, None, workers, budget);
+        prop_assert!(none.is_empty() && cut.is_empty());
         let expected = corpus.staying(all.iter().copied().filter(|pair| corpus.matches(pair)));
 
-        let first = if in_order { 1 } else { 0 };
-        let (asked, crowd) = corpus.round(Asks::First(first), None, workers, budget);
+        let (asked, crowd, _) = corpus.round(Asks::Nearest, None, workers, budget);
         let mut compared: BTreeSet<Pair> = asked.into_iter().collect();
-        let mut most = 1;
-        let mut staying = corpus.staying(compared.iter().copied().filter(|pair| corpus.matches(pair)));
-        while !crowd.is_empty() {
-            let ranks = staying.intersection(&crowd).map(|&doc| (doc, corpus.rank(doc))).collect();
-            let (asked, cut) = corpus.round(Asks::First(most), Some(ranks), workers, budget);
-            let before = compared.len();
+        let mut order: Vec<DocId> = crowd.iter().copied().collect();
+        order.sort_by_key(|doc| corpus.rank(*doc));
+        let mut places: BTreeMap<DocId, KeepPlace> = BTreeMap::new();
+        let mut taking_part = 0;
+        let mut admit = |places: &mut BTreeMap<DocId, KeepPlace>, more: usize| {
+            let joining = order.iter().skip(taking_part).take(more);
+            places.extend(joining.map(|&doc| (doc, KeepPlace { rank: corpus.rank(doc), tries: 1, ..KeepPlace::default() })));
+            taking_part += more;
+            taking_part < order.len()
+        };
+        let mut waiting = admit(&mut places, 5);
+        let matching_ones = |compared: &BTreeSet<Pair>| -> BTreeSet<Pair> {
+            compared.iter().copied().filter(|pair| corpus.matches(pair)).collect()
+        };
+        let staying = loop {
+            let matches = matching_ones(&compared);
+            let staying = corpus.staying(matches.iter().copied());
+            places.iter_mut().for_each(|(doc, place)| place.settled &= staying.contains(doc));
+            let stay = |(doc, place): (&DocId, &KeepPlace)| staying.contains(doc).then_some((*doc, *place));
+            let (asked, _, cut) = corpus.round(Asks::Nearest, Some(places.iter().filter_map(stay).collect()), workers, budget);
             compared.extend(asked);
-            let next = corpus.staying(compared.iter().copied().filter(|pair| corpus.matches(pair)));
-            if cut.is_empty() && (compared.len() == before || next == staying) {
-                break;
+            for (doc, place) in places.iter_mut().filter(|(doc, _)| staying.contains(doc)) {
+                place.settled = !cut.contains(doc);
+                place.tries += u16::from(!place.settled || place.tries == 1);
             }
-            (staying, most) = (next, 2 * most);
-        }
-        prop_assert_eq!(staying, expected);
+            if waiting && cut.len() <= places.len() / 4 {
+                waiting = admit(&mut places, 20);
+            } else if cut.is_empty() && matching_ones(&compared) == matches {
+                break staying;
+            }
+        };
+        prop_assert_eq!(&staying, &expected);
         prop_assert!(compared.len() <= all.len());
         if matching == 1000 && crowd.len() == docs && sides == Sides::default() {
-            prop_assert!(compared.len() <= 3 * 8 * docs, "{} pairs of {docs} documents", compared.len());
+            prop_assert!(compared.len() <= 16 * docs, "{} pairs of {docs} documents", compared.len());
+        }
+
+        // Those that go are compared with all that stay before them, and with nobody else.
+        if !crowd.is_empty() {
+            let gone = |doc| (!staying.contains(doc)).then_some(Similarity::LEAST);
+            let place = |doc| KeepPlace { gone: gone(doc), rank: corpus.rank(*doc), ..KeepPlace::default() };
+            let places = crowd.iter().map(|doc| (*doc, place(doc))).collect();
+            let (named, _, _) = corpus.round(Asks::Staying, Some(places), workers, budget);
+            let decides = |pair: &&Pair| {
+                let (one, other) = (staying.contains(&pair.low), staying.contains(&pair.high));
+                let (stays, goes) = if one { (pair.low, pair.high) } else { (pair.high, pair.low) };
+                let before = sides.is_reference(stays) || corpus.rank(stays) < corpus.rank(goes);
+                one != other && before && crowd.contains(&stays) && crowd.contains(&goes)
+            };
+            let named: BTreeSet<Pair> = named.into_iter().collect();
+            prop_assert_eq!(named, all.iter().filter(decides).copied().collect());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use foldhash::HashSet;
 use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle, shuffle_into};
@@ -10,8 +11,10 @@ use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
 use crate::flow::skew::pair_grid::{GridCell, in_tiles};
 use crate::record::{DocId, Pair};
-use crate::search::crowds::{Asks, Crowds};
+use crate::search::crowds::{Ask, Asks, Crowded, PairSink, pair_of};
+use crate::search::place::KeepPlace;
 use crate::search::{CandidateSearch, PassLoad};
+use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
 
 /// Number of equal parts of a budget: four for the records of a pass, two for the pairs before and after they
@@ -31,23 +34,27 @@ const SPLITS: u32 = 2;
 
 /// Result of a search on one worker.
 pub struct Candidates {
-    /// Candidate pairs, each on one worker, once: on the worker that reads the earlier document, if the
-    /// caller of [`CandidateJoin::finish`] wants it so. Those of [`PrefixJoin`](crate::flow::PrefixJoin) may
-    /// be on any worker.
+    /// Candidate pairs, each on one worker, once: on the one that reads the document that comes later in keep order. Those of
+    /// [`PrefixJoin`](crate::flow::PrefixJoin) may be on any worker.
     pub pairs: Sorted<Pair>,
     /// Load of this worker in each pass.
     pub loads: Vec<PassLoad>,
-    /// Documents of crowded keys in which not every pair was asked for; `None` if every worker has none. They are on the workers
-    /// that read them, in order.
+    /// If not every pair was asked for: the documents with crowded keys and those that they have met and did not ask, on the
+    /// workers that read them, in order.
     pub crowd: Option<Vec<DocId>>,
+    /// Those of them that did not ask all before them that may match them, in order.
+    pub cut: Vec<DocId>,
 }
 
 impl Candidates {
     /// Returns no candidates, from a search that makes no pass.
     pub fn none() -> Self {
-        Candidates { pairs: Sorted::InMemory(Vec::new()), loads: Vec::new(), crowd: None }
+        Candidates { pairs: Sorted::InMemory(Vec::new()), loads: Vec::new(), crowd: None, cut: Vec::new() }
     }
 }
+
+/// Returns the place of a document of this worker, unless it takes no part in a round.
+pub type PlaceOf<'a> = dyn Fn(DocId) -> Option<KeepPlace> + 'a;
 
 /// A candidate search on all workers.
 ///
@@ -79,9 +86,7 @@ pub struct CandidateJoin<S: CandidateSearch> {
     /// next pass.
     sent: Vec<S::Record>,
     arrived: Vec<S::Record>,
-    pairs: ExternalSort<Pair>,
-    recent: RecentPairs,
-    crowds: Crowds,
+    found: PairSink,
     load: PassLoad,
     loads: Vec<PassLoad>,
 }
@@ -90,25 +95,23 @@ impl<S: CandidateSearch> CandidateJoin<S> {
     /// Makes a join without pairs.
     pub fn new(search: S, skew: Skew, spill: &SpillBudget) -> Self {
         let of_holder = spill.shared_by(HOLDERS);
-        let recent = RecentPairs::new(&of_holder, search.passes().len());
+        let found = PairSink::new(search.passes().len(), &of_holder);
         CandidateJoin {
             search,
             skew,
             of_records: spill.shared_by(HOLDERS / RECORD_HOLDERS),
-            pairs: ExternalSort::new(&of_holder).once(),
-            recent,
+            found,
             of_holder,
             sent: Vec::new(),
             arrived: Vec::new(),
-            crowds: Crowds::new(Asks::All),
             load: PassLoad::default(),
             loads: Vec::new(),
         }
     }
 
-    /// Asks for these pairs of crowded keys.
+    /// Asks for these pairs.
     pub fn asking(self, asks: Asks) -> Self {
-        CandidateJoin { crowds: Crowds::new(asks), ..self }
+        CandidateJoin { found: self.found.asking(asks), ..self }
     }
 
     /// Returns the passes of the search. The caller must make each of them, in this order.
@@ -141,7 +144,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             self.exchange(worker, pass, scan, SPLITS)?;
         }
         self.loads.push(mem::take(&mut self.load));
-        Ok(self.pairs.check()?)
+        Ok(self.found.check()?)
     }
 
     /// Brings the records of each key together. `splits`: number of times that the records of heavy keys may
@@ -159,7 +162,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let record_bytes = size_of::<((u64, u64), S::Record)>();
         let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
         // The records of a crowded key are hardly compared, so they need only be spread if they do not fit.
-        let skew = match self.crowds.asks_all() {
+        let skew = match self.found.asks_all() {
             true => self.skew,
             false => Skew { least_rows: u64::MAX, ..self.skew },
         };
@@ -254,85 +257,74 @@ impl<S: CandidateSearch> CandidateJoin<S> {
 
     /// Reduces records that have met in a cell to candidate pairs.
     fn reduce(&mut self, pass: &S::Pass, records: &mut [S::Record], cell: GridCell) {
-        let (pairs, recent) = (&mut self.pairs, &mut self.recent);
-        let load = self.search.candidates(pass, records, &mut self.crowds, |pair| {
-            let holds = cell.holds(&pair);
-            if holds && recent.is_new(pair) {
-                pairs.push(pair);
-            }
-            holds
-        });
-        self.load.add(load);
+        self.found.take_those(cell.holder());
+        self.load.add(self.search.candidates(pass, records, &mut self.found));
     }
 
     /// Adds a candidate pair that was found elsewhere.
     pub fn add(&mut self, pair: Pair) {
-        self.pairs.push(pair);
+        self.found.add(pair);
     }
 
-    /// Sends each pair to the worker that reads the document `to` of it, and returns the pairs that arrive.
+    /// Sends each pair to the worker that reads the later document, and returns those that are asked for there. `places`: returns
+    /// the place of a document of this worker, if places are known.
     ///
     /// # Errors
     /// Those of pairs that are spilled to disk.
-    pub fn finish(self, worker: &mut Worker, to: fn(&Pair) -> DocId) -> Result<Candidates, Error> {
-        let CandidateJoin { pairs, of_holder, loads, crowds, .. } = self;
-        let mut pairs = pairs.finish()?;
+    pub fn finish(self, worker: &mut Worker, places: Option<&PlaceOf>) -> Result<Candidates, Error> {
+        let CandidateJoin { found, of_holder, loads, .. } = self;
+        let asks = found.asks();
+        let PairSink { pairs, crowd: Crowded { docs, mut passed, cut }, .. } = found;
+        let mut found = pairs.finish()?;
+        if total(worker, docs.len()) == 0 {
+            let arrived = ExternalSort::new(&of_holder).once();
+            let mut sent = SortingShuffle::new(worker, "Pair", |pair: &Pair| owner(pair.high), arrived);
+            found.each(|ask| sent.send(worker, pair_of(ask)))?;
+            drop(found);
+            return Ok(Candidates { pairs: sent.finish(worker)?, loads, crowd: None, cut: Vec::new() });
+        }
         let arrived = ExternalSort::new(&of_holder).once();
-        let mut sent = SortingShuffle::new(worker, "Pair", move |pair| owner(to(pair)), arrived);
-        pairs.each(|pair| sent.send(worker, pair))?;
-        drop(pairs);
-        let pairs = sent.finish(worker)?;
-        let crowd = (total(worker, crowds.len()) > 0).then(|| {
-            let mut docs = shuffle(worker, "Crowd", crowds.into_docs(), |doc: &DocId| owner(*doc));
+        let mut sent = SortingShuffle::new(worker, "Ask", |ask: &Ask| owner(ask.0), arrived);
+        found.each(|ask| sent.send(worker, ask))?;
+        drop(found);
+        let mut sent = MergeCursor::new(sent.finish(worker)?);
+        let (mut crowd, mut cut) = (at_readers(worker, docs), at_readers(worker, cut));
+        let (mut pairs, mut of_asker) = (ExternalSort::new(&of_holder), Vec::new());
+        while let Some(asker) = sent.peek()?.map(|ask| ask.0) {
+            of_asker.clear();
+            while let Some(ask) = sent.next_if(|ask| ask.0 == asker)? {
+                of_asker.push(ask);
+            }
+            let most = match crowd.binary_search(&asker) {
+                Ok(_) => asks.most(places.and_then(|place| place(asker)).unwrap_or_default()),
+                Err(_) => usize::MAX,
+            };
+            let (asked, rest) = of_asker.split_at(most.min(of_asker.len()));
+            pairs.extend(asked.iter().copied().map(pair_of));
+            if !rest.is_empty() {
+                passed.extend(rest.iter().map(|(_, (_, leader))| leader));
+                cut.push(asker);
+            }
+        }
+        let pairs = pairs.finish()?;
+        if total(worker, cut.len()) == 0 {
+            return Ok(Candidates { pairs, loads, crowd: None, cut });
+        }
+        crowd.extend(at_readers(worker, passed));
+        for docs in [&mut crowd, &mut cut] {
             docs.sort_unstable();
             docs.dedup();
-            docs
-        });
-        Ok(Candidates { pairs, loads, crowd })
+        }
+        Ok(Candidates { pairs, loads, crowd: Some(crowd), cut })
     }
 }
 
-/// Pairs that were found a short while ago, so that most pairs that several passes find are sorted once. There are places for
-/// about as many as were found.
-struct RecentPairs {
-    /// Pairs by their hash. The number of places is a power of two.
-    places: Vec<Pair>,
-    /// Largest number of places.
-    most: usize,
-    /// Number of pairs that were perhaps new.
-    found: usize,
-}
-
-impl RecentPairs {
-    /// Largest number of places without a budget: 6 MiB.
-    const MOST: usize = 1 << 18;
-    /// Number of places at the beginning: 24 KiB.
-    const FIRST: usize = 1 << 10;
-    /// Part of the budget of a holder that they may fill, as a divisor.
-    const PARTS: usize = 8;
-    /// No document is a pair with itself.
-    const NO_PAIR: Pair = Pair { low: DocId(0), high: DocId(0), distance: 0 };
-
-    /// Makes room for pairs, or for one alone if there is one pass.
-    fn new(budget: &SpillBudget, passes: usize) -> Self {
-        let room = budget.budget().map_or(Self::MOST, |bytes| bytes / Self::PARTS / size_of::<Pair>());
-        let most = if passes > 1 { 1 << room.clamp(1, Self::MOST).ilog2() } else { 1 };
-        RecentPairs { places: vec![Self::NO_PAIR; most.min(Self::FIRST)], most, found: 0 }
-    }
-
-    /// Whether a pair of two documents is perhaps new. Notes it in the place of another one.
-    fn is_new(&mut self, pair: Pair) -> bool {
-        let hash = hash::spread(pair.low.0.rotate_left(32) ^ pair.high.0);
-        let place = hash as usize & (self.places.len() - 1);
-        if mem::replace(&mut self.places[place], pair) == pair {
-            return false;
-        }
-        self.found += 1;
-        if self.found > self.places.len() && self.places.len() < self.most {
-            self.places = vec![Self::NO_PAIR; 2 * self.places.len()];
-        }
-        true
-    }
+/// Sends documents to the workers that read them, and returns those that arrive, in order.
+fn at_readers(worker: &mut Worker, docs: HashSet<DocId>) -> Vec<DocId> {
+    let mut docs = shuffle(worker, "Crowd", docs, |doc: &DocId| owner(*doc));
+    docs.sort_unstable();
+    docs.dedup();
+    docs
 }
 
 #[cfg(test)]
@@ -361,7 +353,7 @@ mod tests {
                 Ok::<(), Error>(())
             };
             join.pass(worker, &0, &mut scan).unwrap();
-            let Candidates { mut pairs, loads, .. } = join.finish(worker, |pair| pair.low).unwrap();
+            let Candidates { mut pairs, loads, .. } = join.finish(worker, None).unwrap();
             let mut all = Vec::new();
             pairs.each(|pair| all.push(pair)).unwrap();
             (all, loads[0].compared)

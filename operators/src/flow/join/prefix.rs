@@ -4,23 +4,20 @@ use std::collections::BTreeMap;
 
 use timely::worker::Worker;
 
-use super::candidates::{CandidateJoin, Candidates, HOLDERS};
+use super::candidates::{CandidateJoin, Candidates, HOLDERS, PlaceOf};
 use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
 use crate::record::{DocId, Pair};
-use crate::search::crowds::{Asks, Rank};
+use crate::search::crowds::Asks;
+use crate::search::placed::PlacedSearch;
 use crate::search::prefix::{FOLDED, Posting, PrefixSearch, SKETCH_WORDS};
 use crate::search::prefix_index::{LookupMarks, PrefixIndex, whole_sketches_may_match};
-use crate::search::ranked::RankedSearch;
 use crate::search::{CandidateSearch, PassLoad};
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, Sets};
 use crate::sides::Sides;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
-
-/// Returns the rank of a document of this worker, unless it takes no part in a round.
-pub type RankOf<'a> = dyn Fn(DocId) -> Option<Rank> + 'a;
 
 /// Join of the sets of the documents of all workers, by a prefix filter.
 ///
@@ -65,15 +62,21 @@ impl PrefixJoin {
         self.index.add(&self.rule, counts, marks, doc, sets);
     }
 
+    /// Returns a join of those documents alone that `keep` wants.
+    pub fn among(self, keep: impl Fn(DocId) -> bool) -> Result<PrefixJoin, Error> {
+        let index = self.index.among(keep, &self.spill.shared_by(HOLDERS))?;
+        Ok(PrefixJoin { index, ..self })
+    }
+
     /// Returns all candidates, and one load for all features together. Features that very many documents
-    /// share, by the bounds of `skew`, are spread over the workers. `asks`: the pairs of crowded features that are asked for.
-    /// `ranks`: returns the rank of a document, unless it takes no part; `None` if all do, in the order of the corpus.
+    /// share, by the bounds of `skew`, are spread over the workers. `asks`: the pairs that are asked for. `places`: returns the
+    /// place of a document, unless it takes no part; `None` if all do, in the order of the corpus.
     pub fn candidates(
         &self,
         worker: &mut Worker,
         skew: Skew,
         asks: Asks,
-        ranks: Option<&RankOf>,
+        places: Option<&PlaceOf>,
     ) -> Result<Candidates, Error> {
         let mut sums = BTreeMap::new();
         add_up(
@@ -85,11 +88,11 @@ impl PrefixJoin {
         // random sets that the longest sketches would give them.
         let enough = |words| sums[&3] - sums[&words] <= sums[&0] / 4;
         if enough(1) {
-            self.join::<{ SKETCH_WORDS[0] }>(worker, skew, asks, ranks)
+            self.join::<{ SKETCH_WORDS[0] }>(worker, skew, asks, places)
         } else if enough(2) {
-            self.join::<{ SKETCH_WORDS[1] }>(worker, skew, asks, ranks)
+            self.join::<{ SKETCH_WORDS[1] }>(worker, skew, asks, places)
         } else {
-            self.join::<{ SKETCH_WORDS[2] }>(worker, skew, asks, ranks)
+            self.join::<{ SKETCH_WORDS[2] }>(worker, skew, asks, places)
         }
     }
 
@@ -99,29 +102,29 @@ impl PrefixJoin {
         worker: &mut Worker,
         skew: Skew,
         asks: Asks,
-        ranks: Option<&RankOf>,
+        places: Option<&PlaceOf>,
     ) -> Result<Candidates, Error> {
         let PrefixJoin { rule, sides, index, spill } = self;
         let search = PrefixSearch::<WORDS> { rule: rule.clone(), sides: *sides };
-        let Candidates { pairs, loads, crowd } = match ranks {
-            None => self.meet(worker, CandidateJoin::new(search, skew, spill).asking(asks), Some)?,
-            Some(rank) => {
-                let join = CandidateJoin::new(RankedSearch(search), skew, spill).asking(asks);
-                let ranked = |posting| Some((rank(PrefixSearch::<WORDS>::doc(&posting))?, posting));
-                self.meet(worker, join, ranked)?
+        let Candidates { pairs, loads, crowd, cut } = match places {
+            None => self.meet(worker, (CandidateJoin::new(search, skew, spill).asking(asks), None), Some)?,
+            Some(place) => {
+                let join = CandidateJoin::new(PlacedSearch(search), skew, spill).asking(asks);
+                let placed = |posting| Some((place(PrefixSearch::<WORDS>::doc(&posting))?, posting));
+                self.meet(worker, (join, places), placed)?
             }
         };
         let pairs = sift(worker, rule.clone(), index, pairs, spill)?;
         let mut load = PassLoad::default();
         loads.into_iter().for_each(|of_pass| load.add(of_pass));
-        Ok(Candidates { pairs, loads: vec![load], crowd })
+        Ok(Candidates { pairs, loads: vec![load], crowd, cut })
     }
 
     /// Makes all passes of a join. `record`: makes a record of a posting, unless its document takes no part.
     fn meet<S: CandidateSearch<Pass = u64>, const WORDS: usize>(
         &self,
         worker: &mut Worker,
-        mut join: CandidateJoin<S>,
+        (mut join, places): (CandidateJoin<S>, Option<&PlaceOf>),
         record: impl Fn(Posting<WORDS>) -> Option<S::Record>,
     ) -> Result<Candidates, Error> {
         for pass in join.passes() {
@@ -133,7 +136,7 @@ impl PrefixJoin {
                 })
             })?;
         }
-        join.finish(worker, |pair| pair.low)
+        join.finish(worker, places)
     }
 }
 

@@ -5,6 +5,7 @@ use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::{RecordScan, SortingShuffle};
 use crate::record::{DocId, Pair, Record};
+use crate::search::crowds::Belongs;
 use crate::{Error, ExternalSort, SpillBudget, hash};
 
 /// Least number of tiles of each worker. There are several, because tiles differ in size.
@@ -73,11 +74,11 @@ fn tile(part: u64, other: u64) -> u64 {
 pub(crate) struct GridCell(Option<(PairGrid, u64)>);
 
 impl GridCell {
-    /// Whether the pair belongs here. Two documents may meet in many tiles, but their pair belongs to one of
-    /// them.
-    #[inline]
-    pub fn holds(self, pair: &Pair) -> bool {
-        self.0.is_none_or(|(tiles, tile)| tiles.of_pair(pair) == tile)
+    /// Returns whether a pair belongs here, as a function, or `None` if all do. Two documents may meet in many tiles, but their
+    /// pair belongs to one of them.
+    pub fn holder(self) -> Option<Belongs> {
+        let (tiles, tile) = self.0?;
+        Some(Box::new(move |pair| tiles.of_pair(pair) == tile))
     }
 }
 

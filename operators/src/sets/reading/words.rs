@@ -80,6 +80,8 @@ const ALIKE: &str = "己已巳 大太犬 未末 土士 人入 日曰 早旱 字�
 pub(super) struct WordTables {
     /// Sorted.
     denials: Vec<TextUnit>,
+    /// Characters that refusals begin with, sorted.
+    refusals: Vec<char>,
     /// Opposites, each pair in both orders.
     opposites: HashSet<(Vec<TextUnit>, Vec<TextUnit>)>,
     questions: HashSet<Vec<TextUnit>>,
@@ -97,8 +99,11 @@ impl WordTables {
             shapes.flat_map(|group| group.chars().flat_map(move |a| group.chars().map(move |b| (a, b))));
         let mut denials: Vec<TextUnit> = DENIALS.split_whitespace().flat_map(tokens).collect();
         denials.sort_unstable();
+        let mut refusals: Vec<char> = REFUSALS.iter().filter_map(|word| word.chars().next()).collect();
+        refusals.sort_unstable();
         WordTables {
             denials,
+            refusals,
             opposites: both.collect(),
             whole_denials: WHOLE_DENIALS.iter().map(|word| tokens(word)).collect(),
             questions: QUESTIONS.iter().map(|word| tokens(word)).collect(),
@@ -110,13 +115,17 @@ impl WordTables {
     /// Returns how often some units deny.
     pub fn denials(&self, units: &[TextUnit]) -> usize {
         let words = units.iter().filter(|unit| self.denials.binary_search(unit).is_ok()).count();
+        let in_letters = units.iter().any(|unit| unit.kind() == UnitKind::Letter);
+        let refuses = |unit: &TextUnit| unit.char().is_some_and(|c| self.refusals.binary_search(&c).is_ok());
+        if words == 0 && !in_letters && !units.iter().any(refuses) {
+            return 0;
+        }
         let letters: String = units.iter().filter_map(|unit| unit.char()).collect();
         let of = |table: &[&str]| {
             let places = letters.char_indices().map(|(at, _)| &letters[at..]);
             places.map(|rest| table.iter().filter(|word| rest.starts_with(**word)).count()).sum::<usize>()
         };
         let harmless = if words > 0 { of(HARMLESS) } else { 0 };
-        let in_letters = units.iter().any(|unit| unit.kind() == UnitKind::Letter);
         words.saturating_sub(harmless) + of(REFUSALS) + if in_letters { of(DENIALS_OF_LETTERS) } else { 0 }
     }
 

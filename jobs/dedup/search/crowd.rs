@@ -1,0 +1,188 @@
+//! The crowd of a search: the documents that take part in all rounds after the first.
+
+use std::cell::{Cell, RefCell};
+
+use anyhow::Result;
+use foldhash::HashMap;
+use operators::flow::{ClusterBatch, RecordSink, SortedValues};
+use operators::search::place::{KeepPlace, Rank, SetSketch};
+use operators::sets::Sets;
+use operators::{DocId, Reason, Record, Resolve, Sides, Similarity, SpillBudget, Spool, survivors};
+use timely::worker::Worker;
+
+/// Part of the documents of a worker that a crowd may have at most for its texts and records to be kept, as a divisor. For
+/// larger crowds the map output is read again, most of which is theirs.
+const SMALL: u64 = 4;
+
+/// Documents of this worker that take part in rounds. Memory: 120 bytes each; of a small crowd also the texts and the records,
+/// or the budget.
+pub(super) struct Crowd {
+    /// In order.
+    docs: Vec<DocId>,
+    /// The place of each.
+    places: Vec<KeepPlace>,
+    /// Position of the document that was looked up last. Nearly always the next one is looked up.
+    last: Cell<usize>,
+    /// Positions of the documents in the keep order that they had at the beginning, and how many of them take part.
+    order: Vec<(Rank, usize)>,
+    admitted: usize,
+    kept: Option<Kept>,
+}
+
+/// Texts and records of a small crowd.
+struct Kept {
+    texts: Spool<u8>,
+    /// Records of each pass that was made, as bytes.
+    records: RefCell<Vec<Spool<u8>>>,
+    spill: SpillBudget,
+}
+
+impl Crowd {
+    /// Begins with documents of which nothing is known. `of_worker`: number of all documents of this worker.
+    pub fn new(docs: Vec<DocId>, of_worker: u64, spill: &SpillBudget) -> Self {
+        let small = docs.len() as u64 * SMALL <= of_worker;
+        let kept = small.then(|| Kept {
+            texts: Spool::new(spill),
+            records: RefCell::default(),
+            spill: spill.clone(),
+        });
+        let places = vec![KeepPlace::default(); docs.len()];
+        Crowd { docs, places, last: Cell::default(), order: Vec::new(), admitted: 0, kept }
+    }
+
+    /// Returns the documents, in order.
+    pub fn docs(&self) -> &[DocId] {
+        &self.docs
+    }
+
+    /// Returns the place of a document, if it is of the crowd. Cost: some ns if documents are looked up in order.
+    pub fn place(&self, doc: DocId) -> Option<KeepPlace> {
+        Some(self.places[self.position(doc)?])
+    }
+
+    fn position(&self, doc: DocId) -> Option<usize> {
+        let (docs, last) = (&self.docs, self.last.get());
+        let position = match docs.get(last..(last + 2).min(docs.len())) {
+            Some(&[one, _]) if one == doc => last,
+            Some(&[one, next]) if one < doc && doc <= next => (doc == next).then_some(last + 1)?,
+            _ => docs.binary_search(&doc).ok()?,
+        };
+        self.last.set(position);
+        Some(position)
+    }
+
+    /// Notes a document of the crowd. Documents must come in order. `text`: as it is compared. `sets`: of the text.
+    pub fn note(&mut self, doc: DocId, rank: Rank, text: &str, sets: &Sets) {
+        let Some(position) = self.position(doc) else { return };
+        self.places[position] = KeepPlace { rank, sketch: SetSketch::new(sets), ..KeepPlace::default() };
+        self.order.push((rank, position));
+        if let Some(kept) = &mut self.kept {
+            kept.texts.push(doc, text.as_bytes());
+        }
+    }
+
+    /// Returns the texts, if they are kept.
+    pub fn texts(&self) -> Option<&Spool<u8>> {
+        self.kept.as_ref().map(|kept| &kept.texts)
+    }
+
+    /// Calls `each` with the records of the documents in a pass, and perhaps with others. Passes must be read in order when they
+    /// are read for the first time. `scan`: calls its argument with the records of all documents of this worker.
+    pub fn records<R: Record>(
+        &self,
+        worker: &mut Worker,
+        pass: usize,
+        doc: impl Fn(&R) -> DocId,
+        mut scan: impl FnMut(&mut Worker, RecordSink<R>) -> Result<()>,
+        mut each: impl FnMut(&mut Worker, R),
+    ) -> Result<()> {
+        let Some(Kept { records, spill, .. }) = &self.kept else { return scan(worker, &mut each) };
+        let mut records = records.borrow_mut();
+        if records.len() == pass {
+            let (mut of_pass, mut bytes) = (Spool::new(spill), vec![0; R::BYTES]);
+            scan(worker, &mut |_, record| {
+                if self.position(doc(&record)).is_some() {
+                    record.write(&mut bytes);
+                    of_pass.push(doc(&record), &bytes);
+                }
+            })?;
+            records.push(of_pass);
+        }
+        records[pass].scan(|_, bytes| {
+            each(worker, R::read(bytes));
+            Ok(())
+        })
+    }
+
+    /// Lets so many times as many documents take part, the first in keep order.
+    pub fn admit(&mut self, growth: usize) {
+        if self.admitted == 0 {
+            self.order.sort_unstable();
+        }
+        let before = self.admitted;
+        self.admitted = (before.max(1) * growth).min(self.order.len());
+        for &(_, position) in &self.order[before..self.admitted] {
+            self.places[position].tries = 1;
+        }
+    }
+
+    /// Returns the number of documents that take part.
+    pub fn taking_part(&self) -> usize {
+        self.admitted
+    }
+
+    /// Returns the number of documents that take no part yet.
+    pub fn waiting(&self) -> usize {
+        self.order.len() - self.admitted
+    }
+
+    /// Notes which of the documents that took part are settled: those that are not in the sorted list `cut`.
+    pub fn settle(&mut self, cut: &[DocId]) {
+        for (doc, place) in self.docs.iter().zip(&mut self.places) {
+            if place.takes_part() && place.stays() {
+                place.settled = cut.binary_search(doc).is_err();
+                place.tries = place.tries.saturating_add(u16::from(!place.settled || place.tries == 1));
+            }
+        }
+    }
+
+    /// Takes what was decided about the documents in the place of what was decided before.
+    pub fn decided(&mut self, mut decisions: SortedValues) -> Result<()> {
+        self.places.iter_mut().for_each(|place| place.gone = None);
+        while let Some(((doc, _), decision)) = decisions.next_value()? {
+            if let Some(position) = self.position(doc) {
+                let place = &mut self.places[position];
+                (place.gone, place.rank) = postcard::from_bytes(decision)?;
+                place.settled &= place.stays();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decides some clusters greedily, and sends for [`Crowd::decided`] what was decided. Of identical documents the first one
+/// stands for all, with the rank of the best.
+pub(super) fn decide(
+    batch: &ClusterBatch,
+    sides: Sides,
+    rank: impl Fn(DocId) -> Rank,
+    send: &mut dyn FnMut(DocId, &[u8]),
+) -> Result<()> {
+    let mut best: HashMap<DocId, Rank> = HashMap::default();
+    for &(doc, first) in &batch.matches().copies {
+        let of_class = best.entry(first).or_insert_with(|| rank(first));
+        *of_class = rank(doc).min(*of_class);
+    }
+    for member in survivors(batch.matches(), Resolve::Greedy, sides, &rank) {
+        let gone = match member.removed.map(|removed| removed.tie) {
+            Some(Reason::Similar(similarity)) => Some(similarity.unwrap_or(Similarity::LEAST)),
+            _ => None,
+        };
+        let best = best.get(&member.doc).copied();
+        if gone.is_some() || best.is_some() {
+            let decision = (gone, best.unwrap_or_else(|| rank(member.doc)));
+            send(member.doc, &postcard::to_allocvec(&decision)?);
+        }
+    }
+    Ok(())
+}
