@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::random::Random;
 use crate::support::Folder;
 
-/// Returns texts of several families: near-equal ones, those of a template with other numbers, repetitions of one character,
+/// Returns texts of several families: near-equal ones, those of three templates with other numbers, repetitions of one character,
 /// and a chain of which each text goes on where the one before it has begun. They come in random order.
 fn families(seed: u64, size: usize) -> Vec<String> {
     let mut random = Random(seed);
@@ -23,6 +23,14 @@ fn families(seed: u64, size: usize) -> Vec<String> {
     let template = random.text(40);
     for number in 0..size {
         texts.push(format!("{template}共{}人，其中{}人在{}区", 17 * number, 10 + number % 7, number % 30));
+    }
+    for number in 0..size / 2 {
+        let (one, other) = (number % 9, 31 * number);
+        texts.push(format!("{template}2026年第{one}次，{other}人到了{}站", number % 4));
+        texts.push(format!(
+            "the train of 2026 with number {other} came {one} minutes late to station {}",
+            number % 4
+        ));
     }
     texts.extend((0..size).map(|length| "哈".repeat(length % 70 + 1)));
     let long: Vec<char> = random.text(60 + 4 * size).chars().collect();

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use anyhow::Result;
 use foldhash::HashMap;
 use operators::flow::{ClusterBatch, RecordSink, SortedValues};
-use operators::search::place::{KeepPlace, Rank, SetSketch};
-use operators::sets::Sets;
+use operators::search::place::{KeepPlace, Rank};
+use operators::sets::{Rule, Sets};
 use operators::{DocId, Reason, Record, Resolve, Sides, Similarity, SpillBudget, Spool, survivors};
 use timely::worker::Worker;
 
@@ -14,7 +14,7 @@ use timely::worker::Worker;
 /// larger crowds the map output is read again, most of which is theirs.
 const SMALL: u64 = 4;
 
-/// Documents of this worker that take part in rounds. Memory: 120 bytes each; of a small crowd also the texts and the records,
+/// Documents of this worker that take part in rounds. Memory: 150 bytes each; of a small crowd also the texts and the records,
 /// or the budget.
 pub(super) struct Crowd {
     /// In order.
@@ -72,9 +72,9 @@ impl Crowd {
     }
 
     /// Notes a document of the crowd. Documents must come in order. `text`: as it is compared. `sets`: of the text.
-    pub fn note(&mut self, doc: DocId, rank: Rank, text: &str, sets: &Sets) {
+    pub fn note(&mut self, doc: DocId, rank: Rank, text: &str, (sets, rule): (&Sets, &Rule)) {
         let Some(position) = self.position(doc) else { return };
-        self.places[position] = KeepPlace { rank, sketch: SetSketch::new(sets), ..KeepPlace::default() };
+        self.places[position] = KeepPlace::new(rank, sets, rule);
         self.order.push((rank, position));
         if let Some(kept) = &mut self.kept {
             kept.texts.push(doc, text.as_bytes());

@@ -101,6 +101,7 @@ impl CorpusSearch {
 impl Rounds<'_> {
     /// Compares the candidates of keys that are not crowded, and notes the documents of the crowd.
     fn compare_others(&mut self, worker: &mut Worker, pairs: Sorted<Pair>) -> Result<()> {
+        let method = self.method;
         let Rounds { crowd, asked, open, names, .. } = self;
         let keep = self.search.leaders.as_ref().unwrap_or(&Keep::First);
         let of_crowd = crowd.docs().to_vec();
@@ -109,12 +110,12 @@ impl Rounds<'_> {
         self.compared += self.search.compare(
             worker,
             self.at,
-            self.method,
+            method,
             (pairs, named, &of_crowd),
             |StoredText { doc, id, merit, text }, sets| {
                 names.add(doc, id, merit);
                 if let Some(sets) = sets {
-                    crowd.note(doc, keep.rank(doc, || merit), text, sets);
+                    crowd.note(doc, keep.rank(doc, || merit), text, (sets, &method.rule));
                 }
             },
             |_, pair, similarity| open.add(pair, similarity),

@@ -17,6 +17,7 @@ pub mod placed;
 pub(crate) mod prefix;
 pub(crate) mod prefix_index;
 mod recent_pairs;
+mod template_numbers;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! What a round of a search knows of a document that takes part in it.
 
+use super::template_numbers::TemplateNumbers;
 use crate::record::{DocId, Record};
 use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, SetKind, Sets};
@@ -20,12 +21,26 @@ pub struct KeepPlace {
     pub rank: Rank,
     /// Sketch of its set.
     pub sketch: SetSketch,
+    /// Its numbers, if others must share them.
+    pub numbers: TemplateNumbers,
 }
 
 /// Number of documents that a document asks at most in the first round in which it takes part.
 const FEW: usize = 4;
 
 impl KeepPlace {
+    /// Returns the place of a document that takes no part yet.
+    pub fn new(rank: Rank, sets: &Sets, rule: &Rule) -> Self {
+        let read = sets.read.as_ref().zip(rule.reader.as_ref());
+        let numbers = read.filter(|(text, reader)| reader.decides_by_numbers(text)).map(|(text, _)| {
+            let mut numbers: Vec<u64> = text.numbers().collect();
+            numbers.sort_unstable();
+            TemplateNumbers::new(&numbers)
+        });
+        let numbers = numbers.unwrap_or_default();
+        KeepPlace { rank, sketch: SetSketch::new(sets), numbers, ..KeepPlace::default() }
+    }
+
     /// Whether it stays, by the matches that were found so far.
     pub fn stays(&self) -> bool {
         self.gone.is_none()
@@ -72,7 +87,7 @@ pub struct SetSketch {
 
 impl SetSketch {
     /// Sketches the long set of a text, or if it has none, the short one. Cost: 1 ns a feature.
-    pub fn new(sets: &Sets) -> Self {
+    fn new(sets: &Sets) -> Self {
         let kind = if sets.long.is_empty() { SetKind::Short } else { SetKind::Long };
         let mut bits = [0; WORDS];
         for feature in sets.of(kind) {
@@ -104,20 +119,20 @@ impl SetSketch {
 const STAYS: u32 = u32::MAX;
 
 impl Record for KeepPlace {
-    const BYTES: usize = (4 + WORDS) * u64::BYTES;
+    const BYTES: usize = (4 + WORDS) * u64::BYTES + TemplateNumbers::BYTES;
 
     fn write(&self, to: &mut [u8]) {
-        let KeepPlace { gone, tries, settled, rank, sketch: SetSketch { set, bits } } = *self;
+        let KeepPlace { gone, tries, settled, rank, sketch: SetSketch { set, bits }, numbers } = *self;
         let gone = gone.map_or(STAYS, Similarity::as_millionths);
         let decided = u64::from(tries) << 48 | u64::from(settled) << 32 | u64::from(gone);
-        ((decided, rank), (set, bits)).write(to);
+        ((decided, rank), ((set, bits), numbers)).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
-        let ((decided, rank), (set, bits)): ((u64, Rank), _) = Record::read(from);
+        let ((decided, rank), ((set, bits), numbers)): ((u64, Rank), _) = Record::read(from);
         let gone = Some(decided as u32).filter(|gone| *gone != STAYS).map(Similarity::millionths);
         let (tries, settled) = ((decided >> 48) as u16, decided >> 32 & 1 > 0);
-        KeepPlace { gone, tries, settled, rank, sketch: SetSketch { set, bits } }
+        KeepPlace { gone, tries, settled, rank, sketch: SetSketch { set, bits }, numbers }
     }
 }
 
@@ -149,7 +164,7 @@ mod tests {
             let (mut sets, texts) = (Sets::default(), [of(&text), of(&other)]);
             let places = texts.each_ref().map(|text| {
                 rule.sets(text, &mut sets);
-                let place = KeepPlace { gone, tries: 5, settled: true, rank: (7, DocId(9)), sketch: SetSketch::new(&sets) };
+                let place = KeepPlace { gone, tries: 5, settled: true, ..KeepPlace::new((7, DocId(9)), &sets, &rule) };
                 let mut bytes = [0; KeepPlace::BYTES];
                 place.write(&mut bytes);
                 assert_eq!(KeepPlace::read(&bytes), place);
@@ -157,7 +172,7 @@ mod tests {
             });
             let packed = texts.each_ref().map(|text| rule.packed(text));
             let similarity = rule.matches(PackedSets(&packed[0]), PackedSets(&packed[1]));
-            let mut leaders = Leaders::default();
+            let mut leaders = Leaders::new(None);
             leaders.push(3, &places[0]);
             let mut near = Vec::new();
             leaders.near(&places[1], &rule, |leader, _| near.push(leader));

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use super::crowds::{Asks, PairSink, WHOLE};
 use super::leaders::Leaders;
 use super::place::KeepPlace;
+use super::template_numbers::NumberCounts;
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair};
 use crate::sets::Rule;
@@ -76,7 +77,9 @@ impl<S: BucketSearch> PlacedSearch<S> {
             found.crowd.docs.extend(records.iter().map(Self::doc));
         }
         // Those before a record that are settled, and the others that it may ask.
-        let (mut settled, mut others) = (Leaders::default(), Leaders::default());
+        let numbers = records.iter().map(|(place, _)| &place.numbers);
+        let counts = (records.len() > WHOLE).then(|| NumberCounts::new(numbers));
+        let (mut settled, mut others) = (Leaders::new(counts.as_ref()), Leaders::new(counts.as_ref()));
         let (mut compared, mut met) = (0, BinaryHeap::new());
         for (at, record) in records.iter().enumerate() {
             let (place, doc) = (record.0, Self::doc(record));

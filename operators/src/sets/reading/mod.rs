@@ -18,6 +18,6 @@ mod verdict;
 mod words;
 
 pub use difference::TellingDifference;
-pub use numbers::NumbersOfPair;
+pub use numbers::{NumbersOfPair, least_shared};
 pub use units::{PackedText, ReadText};
 pub use verdict::PairReader;

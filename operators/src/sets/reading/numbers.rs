@@ -13,6 +13,11 @@ const LEAST_LACKED: usize = 3;
 /// Number of features that a number counts as, if each text has one that the other lacks.
 const FEATURES: usize = 3;
 
+/// Returns how many numbers two texts share at the least that are of no template, by the count of the one that has fewer.
+pub fn least_shared(fewer: usize) -> usize {
+    fewer.saturating_sub((LEAST_LACKED - 1).max(fewer / 3))
+}
+
 /// Numbers of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumbersOfPair {
@@ -71,6 +76,7 @@ mod tests {
             ([0, 0], 0, false),
         ] {
             assert_eq!(NumbersOfPair { counts, shared }.of_template(), expected, "{counts:?} {shared}");
+            assert_eq!(shared < least_shared(counts[0].min(counts[1])), expected, "{counts:?} {shared}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::numbers::NumbersOfPair;
 use super::place::{LONG, PHRASE, Place, SHORT, WORD, length, other_numbers, place};
 use super::runs::{ALIKE, Runs};
 use super::titles::{other_titles, subject};
-use super::units::{CutSort, PackedText, TextUnit, UnitKind};
+use super::units::{CutSort, PackedText, ReadText, TextUnit, UnitKind};
 use super::words::WordTables;
 use crate::Similarity;
 
@@ -32,6 +32,12 @@ impl PairReader {
         PairReader { words: None }
     }
 
+    /// Whether a text of one template with others matches none of those for which this is true too, whatever they have in common.
+    pub fn decides_by_numbers(&self, text: &ReadText) -> bool {
+        let long = || length(&text.tokens) >= MANY_WORDS;
+        self.words.is_none() || !(text.code || is_wordy(&text.tokens) && long())
+    }
+
     /// Returns what tells two texts apart, or `None` if nothing does.
     ///
     /// `numbers`: what their numbers have in common. `similarity`: that of their features, which decides where long texts
@@ -53,7 +59,7 @@ impl PairReader {
         if ta == tb {
             return cuts(a, b, length(ta));
         }
-        let wordy = 2 * ta.iter().filter(|token| token.kind() == UnitKind::Word).count() > ta.len();
+        let wordy = is_wordy(ta);
         if template.is_some() && !code && !wordy {
             return template;
         }
@@ -88,6 +94,11 @@ impl PairReader {
             .or_else(|| several_places(&places, common, wordy))
             .or_else(|| cuts(a, b, common))
     }
+}
+
+/// Whether most units of a text are words of scripts with spaces.
+fn is_wordy(tokens: &[TextUnit]) -> bool {
+    2 * tokens.iter().filter(|token| token.kind() == UnitKind::Word).count() > tokens.len()
 }
 
 /// Returns what decides at one place alone.
