@@ -224,7 +224,7 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
                 };
                 join.pass(worker, &table, &mut scan).expect("no disk is used");
             }
-            let mut found = join.finish(worker, None).expect("no disk is used");
+            let mut found = join.finish(worker, |pair| pair.low).expect("no disk is used");
             let mut pairs = 0;
             found.pairs.each(|_| pairs += 1).expect("no disk is used");
             pairs

@@ -66,7 +66,7 @@ impl CorpusSearch {
         if let Some(earlier) = earlier {
             earlier.finish(&kept, |pair| join.add(pair))?;
         }
-        Ok(join.finish(worker, None)?)
+        Ok(join.finish(worker, |pair| pair.low)?)
     }
 
     /// Finds candidates by the records of the crowd, each with the place of its document.
@@ -92,7 +92,7 @@ impl CorpusSearch {
                 })
             })?;
         }
-        Ok(join.finish(worker, Some(place))?)
+        Ok(join.finish_round(worker, place)?)
     }
 
     /// Makes the counters of features that a search by prefixes needs, and none for others.

@@ -85,11 +85,6 @@ impl PairSink {
         PairSink { asks, ..self }
     }
 
-    /// Whether every two records of a bucket are compared, however many there are.
-    pub(crate) fn asks_all(&self) -> bool {
-        self.asks == Asks::All
-    }
-
     /// Returns which pairs are asked for.
     pub(crate) fn asks(&self) -> Asks {
         self.asks
@@ -142,7 +137,7 @@ impl PairSink {
     ) -> u64 {
         records.sort_unstable_by_key(&doc);
         let reference = records.partition_point(|record| sides.is_reference(doc(record)));
-        if !self.asks_all() && records.len() > WHOLE && reference < records.len() {
+        if self.asks != Asks::All && records.len() > WHOLE && reference < records.len() {
             self.crowd.docs.extend(records.iter().map(&doc));
             self.crowd.cut.extend(records[reference..].iter().map(&doc));
             return 0;

@@ -23,7 +23,7 @@
 //! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
 //! features first, bounds on sizes).
 
-use super::crowds::PairSink;
+use super::crowds::{Asks, PairSink};
 use super::placed::BucketSearch;
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
@@ -118,7 +118,7 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
         let records = postings.len() as u64;
         let mut compared = 0;
         for same in postings.chunk_by_mut(|a, b| (a.feature, a.kind()) == (b.feature, b.kind())) {
-            if !found.asks_all() {
+            if found.asks() != Asks::All {
                 compared += found.meet(self.sides, same, Self::doc, |one, other| self.may_match(one, other));
                 continue;
             }

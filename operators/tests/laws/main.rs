@@ -140,7 +140,11 @@ fn joined<S: CandidateSearch>(
         };
         join.pass(worker, &pass, &mut scan).unwrap();
     }
-    join.finish(worker, places).unwrap()
+    match places {
+        None => join.finish(worker, |pair| pair.low),
+        Some(place) => join.finish_round(worker, place),
+    }
+    .unwrap()
 }
 
 fn listed(mut sorted: Sorted<Pair>) -> Vec<Pair> {

@@ -34,8 +34,9 @@ const SPLITS: u32 = 2;
 
 /// Result of a search on one worker.
 pub struct Candidates {
-    /// Candidate pairs, each on one worker, once: on the one that reads the document that comes later in keep order. Those of
-    /// [`PrefixJoin`](crate::flow::PrefixJoin) may be on any worker.
+    /// Candidate pairs, each on one worker, once: on the worker that reads the earlier document, if the caller of
+    /// [`CandidateJoin::finish`] wants it so and no key is crowded. Those of [`PrefixJoin`](crate::flow::PrefixJoin) may be on any
+    /// worker.
     pub pairs: Sorted<Pair>,
     /// Load of this worker in each pass.
     pub loads: Vec<PassLoad>,
@@ -162,9 +163,9 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let record_bytes = size_of::<((u64, u64), S::Record)>();
         let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
         // The records of a crowded key are hardly compared, so they need only be spread if they do not fit.
-        let skew = match self.found.asks_all() {
-            true => self.skew,
-            false => Skew { least_rows: u64::MAX, ..self.skew },
+        let skew = match self.found.asks() {
+            Asks::All => self.skew,
+            _ => Skew { least_rows: u64::MAX, ..self.skew },
         };
         let heavy = match S::PAIRWISE {
             true => skew.heavy(worker, fit, |worker, counters| {
@@ -266,23 +267,34 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         self.found.add(pair);
     }
 
-    /// Sends each pair to the worker that reads the later document, and returns those that are asked for there. `places`: returns
-    /// the place of a document of this worker, if places are known.
+    /// Sends each pair to the worker that reads the document `to` of it, and returns the pairs that arrive. If keys are crowded and
+    /// not every pair is asked for, sends it to the one that reads the later document.
     ///
     /// # Errors
     /// Those of pairs that are spilled to disk.
-    pub fn finish(self, worker: &mut Worker, places: Option<&PlaceOf>) -> Result<Candidates, Error> {
+    pub fn finish(self, worker: &mut Worker, to: fn(&Pair) -> DocId) -> Result<Candidates, Error> {
+        if total(worker, self.found.crowd.docs.len()) > 0 {
+            return self.finish_round(worker, &|_| None);
+        }
+        let CandidateJoin { found, of_holder, loads, .. } = self;
+        let mut pairs = found.pairs.finish()?;
+        let arrived = ExternalSort::new(&of_holder).once();
+        let mut sent = SortingShuffle::new(worker, "Pair", move |pair: &Pair| owner(to(pair)), arrived);
+        pairs.each(|ask| sent.send(worker, pair_of(ask)))?;
+        drop(pairs);
+        Ok(Candidates { pairs: sent.finish(worker)?, loads, crowd: None, cut: Vec::new() })
+    }
+
+    /// Sends each pair to the worker that reads the document that comes later in keep order, and returns those that are asked for.
+    /// `place`: returns the place of a document of this worker, if it is known.
+    ///
+    /// # Errors
+    /// Those of pairs that are spilled to disk.
+    pub fn finish_round(self, worker: &mut Worker, place: &PlaceOf) -> Result<Candidates, Error> {
         let CandidateJoin { found, of_holder, loads, .. } = self;
         let asks = found.asks();
         let PairSink { pairs, crowd: Crowded { docs, mut passed, cut }, .. } = found;
         let mut found = pairs.finish()?;
-        if total(worker, docs.len()) == 0 {
-            let arrived = ExternalSort::new(&of_holder).once();
-            let mut sent = SortingShuffle::new(worker, "Pair", |pair: &Pair| owner(pair.high), arrived);
-            found.each(|ask| sent.send(worker, pair_of(ask)))?;
-            drop(found);
-            return Ok(Candidates { pairs: sent.finish(worker)?, loads, crowd: None, cut: Vec::new() });
-        }
         let arrived = ExternalSort::new(&of_holder).once();
         let mut sent = SortingShuffle::new(worker, "Ask", |ask: &Ask| owner(ask.0), arrived);
         found.each(|ask| sent.send(worker, ask))?;
@@ -296,7 +308,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
                 of_asker.push(ask);
             }
             let most = match crowd.binary_search(&asker) {
-                Ok(_) => asks.most(places.and_then(|place| place(asker)).unwrap_or_default()),
+                Ok(_) => asks.most(place(asker).unwrap_or_default()),
                 Err(_) => usize::MAX,
             };
             let (asked, rest) = of_asker.split_at(most.min(of_asker.len()));
@@ -353,7 +365,7 @@ mod tests {
                 Ok::<(), Error>(())
             };
             join.pass(worker, &0, &mut scan).unwrap();
-            let Candidates { mut pairs, loads, .. } = join.finish(worker, None).unwrap();
+            let Candidates { mut pairs, loads, .. } = join.finish(worker, |pair| pair.low).unwrap();
             let mut all = Vec::new();
             pairs.each(|pair| all.push(pair)).unwrap();
             (all, loads[0].compared)

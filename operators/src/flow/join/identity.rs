@@ -49,7 +49,7 @@ pub fn collapse<E: From<Error>>(
     failed?;
     drop(identities);
     // Documents that are the first on their worker, but not of all.
-    let Candidates { mut pairs, .. } = join.finish(worker, None)?;
+    let Candidates { mut pairs, .. } = join.finish(worker, |pair| pair.high)?;
     let mut later = Vec::new();
     pairs.each(|pair| later.push((pair.high, pair.low)))?;
     later.sort_unstable();

@@ -136,7 +136,10 @@ impl PrefixJoin {
                 })
             })?;
         }
-        join.finish(worker, places)
+        match places {
+            None => join.finish(worker, |pair| pair.low),
+            Some(place) => join.finish_round(worker, place),
+        }
     }
 }
 
