@@ -1,4 +1,4 @@
-//! What rounds have asked for and found: pairs that were compared, and links of documents.
+//! The pairs that rounds have compared so far, and the links of documents that they have found.
 
 use anyhow::{Result, bail};
 use operators::flow::FoundMatches;

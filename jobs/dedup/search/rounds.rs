@@ -6,6 +6,8 @@
 //! have asked all, those that go are compared with all that stay and may be more similar than the one that they go for.
 //! docs/design/0072 proves that the same documents stay, for the same ones, as if all pairs were compared.
 
+use std::iter;
+
 use anyhow::Result;
 use operators::flow::{Candidates, FoundMatches, GatheredClusters, PrefixJoin, Skew, total};
 use operators::method::map_records::{Bands, StoredText};
@@ -111,7 +113,7 @@ impl Rounds<'_> {
             worker,
             self.at,
             method,
-            (pairs, named, &of_crowd),
+            (pairs, named.into_iter(), &of_crowd),
             |StoredText { doc, id, merit, text }, sets| {
                 names.add(doc, id, merit);
                 if let Some(sets) = sets {
@@ -150,7 +152,7 @@ impl Rounds<'_> {
         };
         self.compared += match crowd.texts() {
             Some(texts) => search.compare_kept(worker, method, pairs, texts, each)?,
-            None => search.compare(worker, at, method, (pairs, Vec::new(), &[]), |_, _| (), each)?,
+            None => search.compare(worker, at, method, (pairs, iter::empty(), &[]), |_, _| (), each)?,
         };
         Ok((new, cut))
     }

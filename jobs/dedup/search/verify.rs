@@ -1,10 +1,12 @@
 //! Verification: reads the documents of candidates again, and compares them by their features.
 
+use std::iter;
+
 use anyhow::Result;
 use operators::flow::{FoundMatches, GatheredClusters, Matching, Verify};
 use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
-use operators::sets::{PackedSets, Sets};
+use operators::sets::{PackedSets, Rule, Sets};
 use operators::text::ignored_lines::LineCleaner;
 use operators::{DocId, Pair, Similarity, Sorted, Spool};
 use timely::worker::Worker;
@@ -23,6 +25,33 @@ pub(super) enum TextSource<'a> {
     Input(&'a StageTimer<'a>),
     /// The map output, which gives what is compared of cleaned texts.
     MapOutput,
+}
+
+/// Makes the sets of texts, and packs them to be sent.
+struct SetPacker<'a> {
+    rule: &'a Rule,
+    sets: Sets,
+    packed: Vec<u64>,
+}
+
+impl<'a> SetPacker<'a> {
+    fn new(rule: &'a Rule) -> Self {
+        SetPacker { rule, sets: Sets::default(), packed: Vec::new() }
+    }
+
+    /// Returns the comparison of packed sets.
+    fn matching(&self) -> Matching {
+        let rule = self.rule.clone();
+        Box::new(move |a, b| rule.matches(PackedSets(a), PackedSets(b)))
+    }
+
+    /// Returns the sets of a text, and the same packed.
+    fn pack(&mut self, text: &str) -> (&Sets, &[u64]) {
+        self.packed.clear();
+        self.rule.sets(text, &mut self.sets);
+        self.sets.pack(&mut self.packed);
+        (&self.sets, &self.packed)
+    }
 }
 
 impl CorpusSearch {
@@ -60,7 +89,7 @@ impl CorpusSearch {
             worker,
             at,
             method,
-            (pairs, copies.named().collect(), &[]),
+            (pairs, copies.named(), &[]),
             |text, _| names.add(text.doc, text.id, text.merit),
             |worker, pair, similarity| {
                 if self.is_earlier(pair.low) {
@@ -97,7 +126,7 @@ impl CorpusSearch {
         worker: &mut Worker,
         at: &StageTimer,
         Method { cleaner, search, rule, .. }: &Method,
-        (pairs, named, crowd): (Sorted<Pair>, Vec<DocId>, &[DocId]),
+        (pairs, named, crowd): (Sorted<Pair>, impl Iterator<Item = DocId>, &[DocId]),
         mut note: impl FnMut(StoredText, Option<&Sets>),
         each: impl FnMut(&mut Worker, Pair, Similarity),
     ) -> Result<u64> {
@@ -106,16 +135,11 @@ impl CorpusSearch {
             Search::Prefix | Search::Bands(_) => TextSource::MapOutput,
             _ => TextSource::Input(at),
         };
-        let matching = rule.clone();
-        let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
-        let mut sets = Sets::default();
-        let (mut verify, mut needs) = Verify::new(worker, pairs, named.into_iter(), matching, &self.spill)?;
-        let mut list = Vec::new();
+        let mut packer = SetPacker::new(rule);
+        let (mut verify, mut needs) = Verify::new(worker, pairs, named, packer.matching(), &self.spill)?;
         self.earlier_texts(worker, &mut needs, |worker, doc, parts, text| {
-            list.clear();
-            rule.sets(text, &mut sets);
-            sets.pack(&mut list);
-            parts.iter().for_each(|&part| verify.send(worker, part, doc, &list));
+            let (_, packed) = packer.pack(text);
+            parts.iter().for_each(|&part| verify.send(worker, part, doc, packed));
             verify.read(worker, text.len());
         })?;
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
@@ -123,16 +147,14 @@ impl CorpusSearch {
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
                     let of_crowd = crowd.binary_search(&text.doc).is_ok();
-                    list.clear();
-                    if of_crowd || !parts.is_empty() {
-                        match source {
-                            TextSource::Input(_) => rule.sets(cleaner.compared(text.text), &mut sets),
-                            TextSource::MapOutput => rule.sets(text.text, &mut sets),
-                        }
-                        sets.pack(&mut list);
+                    let packed = (of_crowd || !parts.is_empty()).then(|| match source {
+                        TextSource::Input(_) => packer.pack(cleaner.compared(text.text)),
+                        TextSource::MapOutput => packer.pack(text.text),
+                    });
+                    note(text, packed.filter(|_| of_crowd).map(|(sets, _)| sets));
+                    if let Some((_, packed)) = packed {
+                        parts.iter().for_each(|&part| verify.send(worker, part, text.doc, packed));
                     }
-                    note(text, of_crowd.then_some(&sets));
-                    parts.iter().for_each(|&part| verify.send(worker, part, text.doc, &list));
                 }
                 verify.read(worker, text.text.len());
                 Ok(needs.next_of(number)?)
@@ -155,16 +177,13 @@ impl CorpusSearch {
         texts: &Spool<u8>,
         each: impl FnMut(&mut Worker, Pair, Similarity),
     ) -> Result<u64> {
-        let matching = rule.clone();
-        let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
-        let (mut verify, mut needs) = Verify::new(worker, pairs, [].into_iter(), matching, &self.spill)?;
-        let (mut sets, mut list) = (Sets::default(), Vec::new());
+        let mut packer = SetPacker::new(rule);
+        let (mut verify, mut needs) =
+            Verify::new(worker, pairs, iter::empty(), packer.matching(), &self.spill)?;
         texts.scan(|doc, text| -> Result<()> {
             if let Some(parts) = needs.of(doc)? {
-                list.clear();
-                rule.sets(str::from_utf8(text)?, &mut sets);
-                sets.pack(&mut list);
-                parts.iter().for_each(|&part| verify.send(worker, part, doc, &list));
+                let (_, packed) = packer.pack(str::from_utf8(text)?);
+                parts.iter().for_each(|&part| verify.send(worker, part, doc, packed));
             }
             verify.read(worker, text.len());
             Ok(())

@@ -83,25 +83,29 @@ pub fn each_within<const WORDS: usize>(
     one: &[u64; WORDS],
     many: &[[u64; WORDS]],
     largest: u32,
-    mut each: impl FnMut(usize, u32),
+    each: impl FnMut(usize, u32),
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("popcnt") {
         // SAFETY: the feature was just found to be there.
         return unsafe { x86::each_within(one, many, largest, each) };
     }
-    many.iter().enumerate().for_each(|(at, other)| {
-        let apart = differing(one, other);
+    portable_within(one, many, largest, each);
+}
+
+#[inline(always)]
+fn portable_within<const WORDS: usize>(
+    one: &[u64; WORDS],
+    many: &[[u64; WORDS]],
+    largest: u32,
+    mut each: impl FnMut(usize, u32),
+) {
+    for (at, other) in many.iter().enumerate() {
+        let apart = one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum();
         if apart <= largest {
             each(at, apart);
         }
-    });
-}
-
-/// Returns the number of bits in which two sketches differ.
-#[inline(always)]
-fn differing<const WORDS: usize>(one: &[u64; WORDS], other: &[u64; WORDS]) -> u32 {
-    one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum()
+    }
 }
 
 fn portable<W: Bits>(many: &[W], ones: std::ops::Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
@@ -127,14 +131,9 @@ mod x86 {
         one: &[u64; WORDS],
         many: &[[u64; WORDS]],
         largest: u32,
-        mut each: impl FnMut(usize, u32),
+        each: impl FnMut(usize, u32),
     ) {
-        for (at, other) in many.iter().enumerate() {
-            let apart = super::differing(one, other);
-            if apart <= largest {
-                each(at, apart);
-            }
-        }
+        super::portable_within(one, many, largest, each);
     }
 
     /// Returns the number of 64-bit lanes that a word takes: one or two.

@@ -1,4 +1,4 @@
-//! What a round of a search knows of a document that takes part in it.
+//! The place of a document in keep order, with all else that a round of a search knows of it.
 
 use super::template_numbers::TemplateNumbers;
 use crate::record::{DocId, Record};

@@ -97,18 +97,18 @@ impl<S: BucketSearch> PlacedSearch<S> {
                         continue;
                     }
                     compared += leaders.near(&place, search.rule(), |leader, apart| {
-                        let far = (unsettled, apart, leader);
+                        let far = (unsettled, apart, leader, 0);
                         if met.len() == most && met.peek().is_none_or(|farthest| far > *farthest) {
                             cut = true;
                             return;
                         }
                         let other = Self::doc(&records[leader]);
                         let belongs = || found.belongs(&Pair::new(other, doc, 0));
-                        if other != doc
-                            && search.may_match(&records[leader].1, &record.1).is_some()
-                            && belongs()
-                        {
-                            met.push(far);
+                        if other == doc || !belongs() {
+                            return;
+                        }
+                        if let Some(distance) = search.may_match(&records[leader].1, &record.1) {
+                            met.push((unsettled, apart, leader, distance));
                             cut |= met.len() > most && met.pop().is_some();
                         }
                     });
@@ -116,8 +116,7 @@ impl<S: BucketSearch> PlacedSearch<S> {
                 if cut {
                     found.crowd.cut.insert(doc);
                 }
-                for (unsettled, apart, leader) in met.drain() {
-                    let distance = search.may_match(&records[leader].1, &record.1).unwrap_or_default();
+                for (unsettled, apart, leader, distance) in met.drain() {
                     let pair = Pair::new(Self::doc(&records[leader]), doc, distance);
                     found.ask(pair, doc, u32::from(unsettled) << 16 | apart);
                 }
