@@ -267,17 +267,18 @@ impl HeldLock {
     fn beat(&self, count: u64) -> Result<()> {
         let (asked, path) = (Instant::now(), beat_path(&self.folder, self.number));
         self.check()?;
-        put(self.store.as_ref(), &path, count.to_string().as_bytes())?;
-        if asked.elapsed() < BEAT {
+        let put = put(self.store.as_ref(), &path, count.to_string().as_bytes());
+        if put.is_ok() && asked.elapsed() < BEAT {
             return Ok(());
         }
-        // This process may have slept between the two requests. If another run has taken over and removed the
-        // lock, nobody else removes this beat.
+        // This process may have slept between the two requests. If another run has taken over, that is the reason why the beat
+        // could not be written. If it has removed the lock, nobody else removes this beat.
         self.check().inspect_err(|_| {
             if let Ok(None) = owner(self.store.as_ref(), &self.folder, self.number) {
                 drop(self.store.remove(&path));
             }
-        })
+        })?;
+        Ok(put?)
     }
 }
 
