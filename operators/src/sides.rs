@@ -1,6 +1,6 @@
 //! The two sides of a corpus: a reference, whose documents stay, and the input.
 
-use crate::record::{DocId, Pair};
+use crate::record::{DocId, Pair, Row};
 
 /// Pairs of documents that a search looks for, where the input is compared against a *reference*.
 ///
@@ -53,6 +53,14 @@ impl Sides {
     /// Whether the pair is looked for.
     pub fn compares(self, pair: &Pair) -> bool {
         !self.is_reference(pair.high) && (self.within || self.is_reference(pair.low))
+    }
+
+    /// Returns the number of rows of the input, which come before those of the reference.
+    pub(crate) fn inputs<W>(self, rows: &[Row<W>]) -> usize {
+        if !self.has_reference() {
+            return rows.len();
+        }
+        rows.partition_point(|row| !self.is_reference(row.doc))
     }
 
     /// Moves the records of the reference before those of the input, without any other change of their order.

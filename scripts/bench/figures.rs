@@ -203,7 +203,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
     let mut join = BlockJoin::new(64, 3, 4, Kernel::widest());
     let mut pairs: Vec<Pair> = Vec::new();
     for table in join.tables().to_vec() {
-        join.join(&table, rows, &mut |one, other| {
+        join.join(&table, rows, &mut |one: &Row<u64>, other: &Row<u64>| {
             pairs.push(Pair::new(one.doc, other.doc, (one.fingerprint ^ other.fingerprint).count_ones()));
         });
     }

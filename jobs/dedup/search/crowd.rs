@@ -1,6 +1,8 @@
 //! The crowd of a search: the documents that take part in all rounds after the first.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use anyhow::Result;
 use foldhash::HashMap;
@@ -32,15 +34,16 @@ pub(super) struct Crowd {
 /// Texts and records of a small crowd.
 struct Kept {
     texts: Spool<u8>,
-    /// Records of each pass that was made, as bytes.
-    records: RefCell<Vec<Spool<u8>>>,
+    /// Records of each section of the map output that was read, as bytes.
+    records: RefCell<BTreeMap<usize, Spool<u8>>>,
     spill: SpillBudget,
 }
 
 impl Crowd {
-    /// Begins with documents of which nothing is known. `of_worker`: number of all documents of this worker.
-    pub fn new(docs: Vec<DocId>, of_worker: u64, spill: &SpillBudget) -> Self {
-        let small = docs.len() as u64 * SMALL <= of_worker;
+    /// Begins with documents of which nothing is known. `of_worker`: number of all documents of this worker, if their texts can
+    /// be read again.
+    pub fn new(docs: Vec<DocId>, of_worker: Option<u64>, spill: &SpillBudget) -> Self {
+        let small = of_worker.is_none_or(|of_worker| docs.len() as u64 * SMALL <= of_worker);
         let kept = small.then(|| Kept {
             texts: Spool::new(spill),
             records: RefCell::default(),
@@ -86,29 +89,32 @@ impl Crowd {
         self.kept.as_ref().map(|kept| &kept.texts)
     }
 
-    /// Calls `each` with the records of the documents in a pass, and perhaps with others. Passes must be read in order when they
-    /// are read for the first time. `scan`: calls its argument with the records of all documents of this worker.
+    /// Calls `each` with the records of the documents in a section, and perhaps with others. `scan`: calls its argument with
+    /// the records of all documents of this worker.
     pub fn records<R: Record>(
         &self,
         worker: &mut Worker,
-        pass: usize,
+        section: usize,
         doc: impl Fn(&R) -> DocId,
         mut scan: impl FnMut(&mut Worker, RecordSink<R>) -> Result<()>,
         mut each: impl FnMut(&mut Worker, R),
     ) -> Result<()> {
         let Some(Kept { records, spill, .. }) = &self.kept else { return scan(worker, &mut each) };
         let mut records = records.borrow_mut();
-        if records.len() == pass {
-            let (mut of_pass, mut bytes) = (Spool::new(spill), vec![0; R::BYTES]);
-            scan(worker, &mut |_, record| {
-                if self.position(doc(&record)).is_some() {
-                    record.write(&mut bytes);
-                    of_pass.push(doc(&record), &bytes);
-                }
-            })?;
-            records.push(of_pass);
-        }
-        records[pass].scan(|_, bytes| {
+        let records = match records.entry(section) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let (mut of_crowd, mut bytes) = (Spool::new(spill), vec![0; R::BYTES]);
+                scan(worker, &mut |_, record| {
+                    if self.position(doc(&record)).is_some() {
+                        record.write(&mut bytes);
+                        of_crowd.push(doc(&record), &bytes);
+                    }
+                })?;
+                unknown.insert(of_crowd)
+            }
+        };
+        records.scan(|_, bytes| {
             each(worker, R::read(bytes));
             Ok(())
         })

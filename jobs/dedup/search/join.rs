@@ -73,19 +73,19 @@ impl CorpusSearch {
     pub(super) fn join_placed<S: BucketSearch>(
         &self,
         worker: &mut Worker,
-        (search, section): (S, impl Fn(&S::Pass) -> usize),
+        (search, section): (PlacedSearch<S>, impl Fn(&S::Pass) -> usize),
         asks: Asks,
         (crowd, place): (&Crowd, &PlaceOf),
     ) -> Result<Candidates> {
-        let mut join = CandidateJoin::new(PlacedSearch(search), Skew::default(), &self.spill).asking(asks);
-        for (number, pass) in join.passes().into_iter().enumerate() {
+        let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(asks);
+        for pass in join.passes() {
             let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 self.section(worker, section(&pass), |worker, frame| {
                     records(frame).for_each(|record| each(worker, record));
                 })
             };
             join.pass(worker, &pass, &mut |worker, each| {
-                crowd.records(worker, number, S::doc, scan, |worker, record| {
+                crowd.records(worker, section(&pass), S::doc, scan, |worker, record| {
                     if let Some(place) = place(S::doc(&record)) {
                         each(worker, (place, record));
                     }

@@ -129,7 +129,7 @@ impl CorpusSearch {
         (copies, prefixes): (&IdenticalDocs, Option<&PrefixJoin>),
         earlier: &mut Option<EarlierJoin>,
     ) -> Result<Candidates> {
-        let asks = if self.leaders.is_some() { Asks::Nearest } else { Asks::All };
+        let asks = if self.leaders.is_some() && method.verified { Asks::Nearest } else { Asks::All };
         let verified = Some(&method.rule).filter(|_| method.verified);
         Ok(match &method.search {
             Search::SimHash64(simhash) => {

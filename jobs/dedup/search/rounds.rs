@@ -10,10 +10,12 @@ use std::iter;
 
 use anyhow::Result;
 use operators::flow::{Candidates, FoundMatches, GatheredClusters, PrefixJoin, Skew, total};
-use operators::method::map_records::{Bands, StoredText};
+use operators::method::map_records::{Bands, FINGERPRINTS, StoredText};
 use operators::method::{Method, Search};
 use operators::search::bands::BandSearch;
+use operators::search::blocks::BlockSearch;
 use operators::search::crowds::Asks;
+use operators::search::placed::PlacedSearch;
 use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
@@ -63,12 +65,13 @@ impl CorpusSearch {
     ) -> Result<GatheredClusters> {
         let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
+        let of_worker = method.search.stores_texts().then(|| self.docs_of(worker)).transpose()?;
         let mut rounds = Rounds {
             search: self,
             at,
             method,
             prefixes,
-            crowd: Crowd::new(crowd, self.docs_of(worker)?, &self.spill),
+            crowd: Crowd::new(crowd, of_worker, &self.spill),
             asked: AskedPairs::new(&self.spill),
             settled: FoundLinks::new(Vec::new(), &self.spill),
             open: FoundLinks::new(copies.0, &self.spill),
@@ -130,15 +133,26 @@ impl Rounds<'_> {
     /// ask all before them.
     fn ask(&mut self, worker: &mut Worker, asks: Asks) -> Result<(usize, Vec<DocId>)> {
         let Rounds { search, at, method, crowd, open, .. } = self;
+        let (sides, rule) = (search.sides, &method.rule);
         let place = |doc| {
             crowd.place(doc).filter(|place| asks == Asks::Staying || place.takes_part() && place.stays())
         };
         at.enter(Stage::Compare);
         let Candidates { pairs, cut, .. } = match (&method.search, &self.prefixes) {
             (Search::Bands(minhash), _) => {
-                let bands = BandSearch::new(*minhash, &method.rule).between(search.sides);
+                let bands = PlacedSearch::new(BandSearch::new(*minhash, rule).between(sides), rule);
                 let section = |band: &u32| Bands::section(*band);
                 search.join_placed(worker, (bands, section), asks, (crowd, &place))?
+            }
+            (Search::SimHash64(simhash), _) => {
+                let blocks = BlockSearch::new(simhash.join.clone(), Some(rule)).between(sides);
+                let blocks = PlacedSearch::new(blocks, rule);
+                search.join_placed(worker, (blocks, |_: &_| FINGERPRINTS), asks, (crowd, &place))?
+            }
+            (Search::SimHash128(simhash), _) => {
+                let blocks = BlockSearch::new(simhash.join.clone(), Some(rule)).between(sides);
+                let blocks = PlacedSearch::new(blocks, rule);
+                search.join_placed(worker, (blocks, |_: &_| FINGERPRINTS), asks, (crowd, &place))?
             }
             (_, Some(prefixes)) => prefixes.candidates(worker, Skew::default(), asks, Some(&place))?,
             _ => Candidates::none(),

@@ -4,8 +4,8 @@ use std::iter;
 
 use anyhow::Result;
 use operators::flow::{FoundMatches, GatheredClusters, Matching, Verify};
+use operators::method::Method;
 use operators::method::map_records::StoredText;
-use operators::method::{Method, Search};
 use operators::sets::{PackedSets, Rule, Sets};
 use operators::text::ignored_lines::LineCleaner;
 use operators::{DocId, Pair, Similarity, Sorted, Spool};
@@ -131,10 +131,7 @@ impl CorpusSearch {
         each: impl FnMut(&mut Worker, Pair, Similarity),
     ) -> Result<u64> {
         let mut cleaner = LineCleaner::new(cleaner.clone(), self.ignored.clone());
-        let source = match search {
-            Search::Prefix | Search::Bands(_) => TextSource::MapOutput,
-            _ => TextSource::Input(at),
-        };
+        let source = if search.stores_texts() { TextSource::MapOutput } else { TextSource::Input(at) };
         let mut packer = SetPacker::new(rule);
         let (mut verify, mut needs) = Verify::new(worker, pairs, named, packer.matching(), &self.spill)?;
         self.earlier_texts(worker, &mut needs, |worker, doc, parts, text| {
@@ -147,12 +144,15 @@ impl CorpusSearch {
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
                     let of_crowd = crowd.binary_search(&text.doc).is_ok();
-                    let packed = (of_crowd || !parts.is_empty()).then(|| match source {
-                        TextSource::Input(_) => packer.pack(cleaner.compared(text.text)),
-                        TextSource::MapOutput => packer.pack(text.text),
-                    });
-                    note(text, packed.filter(|_| of_crowd).map(|(sets, _)| sets));
-                    if let Some((_, packed)) = packed {
+                    if !of_crowd && parts.is_empty() {
+                        note(text, None);
+                    } else {
+                        let compared = match source {
+                            TextSource::Input(_) => cleaner.compared(text.text),
+                            TextSource::MapOutput => text.text,
+                        };
+                        let (sets, packed) = packer.pack(compared);
+                        note(StoredText { text: compared, ..text }, of_crowd.then_some(sets));
                         parts.iter().for_each(|&part| verify.send(worker, part, text.doc, packed));
                     }
                 }

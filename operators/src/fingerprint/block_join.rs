@@ -2,6 +2,7 @@
 
 use super::bits::Bits;
 use super::block_tables::BlockTable;
+use super::bucket_pairs::{BucketPairs, PairTaker, RowBucket};
 use super::hamming::Kernel;
 use super::split_level::SplitLevel;
 use crate::record::Row;
@@ -13,8 +14,6 @@ const SMALL: usize = 128;
 const TARGET: usize = 16;
 /// Greatest number of bits of a split: 256 buckets can be filled without misses of the address cache (TLB).
 const MAX_WIDTH: u32 = 8;
-/// Number of rows of a bucket that are compared with the rest at once; bounds the list of hits.
-const STRIP: usize = 256;
 
 /// Joins rows of fingerprints, table by table.
 ///
@@ -42,19 +41,16 @@ const STRIP: usize = 256;
 /// and little else.
 #[derive(Clone, Debug)]
 pub struct BlockJoin<W> {
-    kernel: Kernel,
     distance: u32,
     sides: Sides,
     tables: Vec<BlockTable<W>>,
     levels: Vec<SplitLevel<W>>,
     differ: Vec<W>,
-    fingerprints: Vec<W>,
-    hits: Vec<(u32, u32)>,
-    compared: u64,
+    pairs: BucketPairs<W>,
 }
 
-/// Takes the two rows of a pair that is within the distance.
-type Emit<'a, W> = &'a mut dyn FnMut(&Row<W>, &Row<W>);
+/// Takes the buckets of a table.
+type TakeBucket<'a, W> = &'a mut dyn FnMut(RowBucket<W>);
 
 /// Properties of every pair that is wanted from a bucket.
 #[derive(Clone, Copy, Debug)]
@@ -76,15 +72,12 @@ impl<W: Bits> BlockJoin<W> {
     /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
     pub fn new(bits: u32, distance: u32, blocks: u32, kernel: Kernel) -> Self {
         BlockJoin {
-            kernel,
             distance,
             sides: Sides::default(),
             tables: BlockTable::all(bits, distance, blocks),
             levels: Vec::new(),
             differ: Vec::new(),
-            fingerprints: Vec::new(),
-            hits: Vec::new(),
-            compared: 0,
+            pairs: BucketPairs::new(kernel, distance),
         }
     }
 
@@ -103,32 +96,43 @@ impl<W: Bits> BlockJoin<W> {
         self.distance
     }
 
-    /// Emits every pair of rows that is within the distance and belongs to the table. Returns the number of
+    /// Gives every pair of rows that is within the distance and belongs to the table to `to`. Returns the number of
     /// pairs compared.
     ///
     /// `rows`: in any order, but those of the reference last, which are not compared with each other.
     ///
     /// Cost: close to linear in the rows where fingerprints are spread evenly, and in the pairs where there
     /// are many.
-    pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], emit: Emit<W>) -> u64 {
-        self.compared = 0;
+    pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], to: &mut impl PairTaker<W>) -> u64 {
+        let (mut pairs, sides, mut compared) = (self.pairs.take(), self.sides, 0);
+        self.split_table(table, rows, &mut |bucket| compared += pairs.compare(bucket, sides, to));
+        self.pairs = pairs;
+        compared
+    }
+
+    /// Calls `each` with the rows of buckets in which all pairs of the table meet that are within the distance, and others too.
+    /// Rows keep their order. The rows are those of [`BlockJoin::join`], and so is the cost without that of the pairs.
+    pub fn buckets(&mut self, table: &BlockTable<W>, rows: &[Row<W>], mut each: impl FnMut(&[Row<W>])) {
+        self.split_table(table, rows, &mut |bucket| each(bucket.rows));
+    }
+
+    fn split_table(&mut self, table: &BlockTable<W>, rows: &[Row<W>], each: TakeBucket<W>) {
         let BlockTable { equal, differ, zone } = table.clone();
         let left = self.distance - differ.len() as u32;
         let bounds = narrower(zone, left, differ.first(), left + 1);
         self.differ = differ;
-        self.split(0, rows, PairBounds { equal: bounds.equal | equal, ..bounds }, emit);
-        self.compared
+        self.split(0, rows, PairBounds { equal: bounds.equal | equal, ..bounds }, each);
     }
 
-    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: PairBounds<W>, emit: Emit<W>) {
+    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: PairBounds<W>, each: TakeBucket<W>) {
         let none = W::default();
-        let inputs = self.inputs(rows);
+        let inputs = self.sides.inputs(rows);
         if inputs == 0 || inputs == rows.len() && !self.sides.within() {
             return;
         }
         let parts = bounds.budget as usize + 1;
         if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
-            return self.compare(rows, bounds.equal, emit);
+            return each(RowBucket { rows, equal: bounds.equal, differ: &self.differ });
         }
         // A bit on which all rows agree separates none of them, and no pair differs in it.
         let varying = rows.iter().fold(none, |bits, row| bits | (row.fingerprint ^ rows[0].fingerprint));
@@ -151,7 +155,7 @@ impl<W: Bits> BlockJoin<W> {
                 rows,
                 (0, group),
                 PairBounds { equal: rest, zone, ..bounds },
-                emit,
+                each,
             );
         } else {
             let mut rest = zone;
@@ -161,9 +165,9 @@ impl<W: Bits> BlockJoin<W> {
             // Crowded fingerprints may stay together in every part. A split that at least halves the work
             // bounds the total by a small multiple of comparing all pairs.
             if width == 0 || 2 * level.pairs() > rows.len().pow(2) {
-                self.compare(rows, none, emit);
+                each(RowBucket { rows, equal: none, differ: &self.differ });
             } else {
-                self.split_zone(depth, &mut level, rows, &groups, PairBounds { equal, zone, ..bounds }, emit);
+                self.split_zone(depth, &mut level, rows, &groups, PairBounds { equal, zone, ..bounds }, each);
             }
         }
         self.levels[depth] = level;
@@ -177,7 +181,7 @@ impl<W: Bits> BlockJoin<W> {
         rows: &[Row<W>],
         groups: &[W],
         bounds: PairBounds<W>,
-        emit: Emit<W>,
+        each: TakeBucket<W>,
     ) {
         let known = self.differ.len();
         let mut rest = bounds.zone;
@@ -185,7 +189,7 @@ impl<W: Bits> BlockJoin<W> {
             rest = rest & !group;
             let left = bounds.budget - part as u32;
             let below = narrower(rest, left, self.differ.get(known), left + 1);
-            self.split_by(depth, level, rows, (part, group), below, emit);
+            self.split_by(depth, level, rows, (part, group), below, each);
             self.differ.push(group);
         }
         self.differ.truncate(known);
@@ -200,57 +204,13 @@ impl<W: Bits> BlockJoin<W> {
         rows: &[Row<W>],
         (part, group): (usize, W),
         bounds: PairBounds<W>,
-        emit: Emit<W>,
+        each: TakeBucket<W>,
     ) {
         level.scatter(rows, part, group);
         let mut start = 0;
         for &end in &level.ends[part] {
             if end - start > 1 {
-                self.split(depth + 1, &level.rows[start..end], bounds, emit);
-            }
-            start = end;
-        }
-    }
-
-    /// Returns the number of rows of the input, which come first.
-    fn inputs(&self, rows: &[Row<W>]) -> usize {
-        if !self.sides.has_reference() {
-            return rows.len();
-        }
-        rows.partition_point(|row| !self.sides.is_reference(row.doc))
-    }
-
-    /// Compares all pairs of a bucket that are looked for, and emits those that are within the distance and belong
-    /// to it.
-    fn compare(&mut self, rows: &[Row<W>], equal: W, emit: Emit<W>) {
-        let (none, within, inputs) = (W::default(), self.sides.within(), self.inputs(rows));
-        let of_input = if within { inputs * inputs.saturating_sub(1) / 2 } else { 0 };
-        self.compared += (of_input + inputs * (rows.len() - inputs)) as u64;
-        self.fingerprints.clear();
-        self.fingerprints.extend(rows.iter().map(|row| row.fingerprint));
-        let mut start = 0;
-        while start < inputs {
-            let end = inputs.min(start + STRIP);
-            // Not within the input, the rows of the reference follow those of the strip at once.
-            let ahead = if within { 0 } else { inputs - end };
-            let many = &mut self.fingerprints[ahead..];
-            if !within {
-                many[start..end]
-                    .iter_mut()
-                    .zip(&rows[start..end])
-                    .for_each(|(to, row)| *to = row.fingerprint);
-            }
-            self.kernel.pairs_within(many, start..end, self.distance, &mut self.hits);
-            for &(one, other) in &self.hits {
-                let other = other as usize;
-                if !within && other < end {
-                    continue;
-                }
-                let (one, other) = (&rows[one as usize], &rows[other + ahead]);
-                let differing = one.fingerprint ^ other.fingerprint;
-                if differing & equal == none && self.differ.iter().all(|&bits| differing & bits != none) {
-                    emit(one, other);
-                }
+                self.split(depth + 1, &level.rows[start..end], bounds, each);
             }
             start = end;
         }
@@ -287,7 +247,7 @@ mod tests {
         let mut join = BlockJoin::new(bits, distance, blocks, Kernel::widest());
         let mut pairs = Vec::new();
         for table in join.tables().to_vec() {
-            join.join(&table, rows, &mut |one, other| {
+            join.join(&table, rows, &mut |one: &Row<W>, other: &Row<W>| {
                 let differing = one.fingerprint ^ other.fingerprint;
                 pairs.push(Pair::new(one.doc, other.doc, differing.count_ones()));
             });

@@ -9,6 +9,7 @@ mod bit_positions;
 pub(crate) mod bits;
 pub mod block_join;
 pub mod block_tables;
+pub mod bucket_pairs;
 pub mod hamming;
 mod split_level;
 

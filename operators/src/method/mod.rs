@@ -82,6 +82,13 @@ pub enum Search {
     Zhou(Zhou),
 }
 
+impl Search {
+    /// Whether the map output has what is compared of each text.
+    pub fn stores_texts(&self) -> bool {
+        matches!(self, Search::Bands(_) | Search::Prefix)
+    }
+}
+
 impl Method {
     /// Makes a method whose candidates are verified by the Jaccard similarity of `features`, if at all.
     fn verified_by(

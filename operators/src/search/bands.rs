@@ -1,7 +1,7 @@
 //! The search by MinHash: documents that agree on a band of their signatures meet.
 
 use super::crowds::PairSink;
-use super::placed::BucketSearch;
+use super::placed::{BucketSearch, EachBucket, PlacedRecord, each_equal};
 use super::{CandidateSearch, PassLoad};
 use crate::record::DocId;
 use crate::sets::Rule;
@@ -15,14 +15,13 @@ use crate::sides::Sides;
 pub struct BandSearch {
     minhash: MinHash,
     pub(super) sieve: SketchSieve,
-    rule: Rule,
     sides: Sides,
 }
 
 impl BandSearch {
     /// Makes a search for texts that match by `rule`.
     pub fn new(minhash: MinHash, rule: &Rule) -> Self {
-        BandSearch { minhash, sieve: SketchSieve::new(rule), rule: rule.clone(), sides: Sides::default() }
+        BandSearch { minhash, sieve: SketchSieve::new(rule), sides: Sides::default() }
     }
 
     /// Looks for the pairs of these sides alone.
@@ -66,16 +65,12 @@ impl CandidateSearch for BandSearch {
 }
 
 impl BucketSearch for BandSearch {
-    fn bucket(record: &BandRecord) -> (u64, u64) {
-        (record.0, 0)
+    fn each_bucket(&mut self, _band: &u32, records: &mut [PlacedRecord<BandRecord>], each: EachBucket<Self>) {
+        each_equal(records, self.sides, Self::doc, |record| record.0, |bucket| each(self, bucket));
     }
 
     fn may_match(&self, one: &BandRecord, other: &BandRecord) -> Option<u32> {
         self.sieve.may_match(one.1.1, other.1.1).then_some(0)
-    }
-
-    fn rule(&self) -> &Rule {
-        &self.rule
     }
 
     fn sides(&self) -> Sides {

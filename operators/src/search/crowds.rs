@@ -5,7 +5,7 @@
 //! it is known where these stand in keep order, each *asks* some of those before it, in rounds (`placed.rs`).
 //! docs/design/0072 has the rounds and the proof that the same documents stay.
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use super::place::KeepPlace;
 use super::recent_pairs::RecentPairs;
@@ -48,7 +48,7 @@ pub(crate) type Belongs = Box<dyn Fn(&Pair) -> bool>;
 
 /// Takes the pairs that a search finds.
 ///
-/// Memory: 24 bytes a pair, or the budget; 16 bytes for each document with a crowded bucket.
+/// Memory: 24 bytes a pair, or the budget; 16 bytes for each document with a crowded bucket or with a pair of fingerprints.
 pub struct PairSink {
     asks: Asks,
     /// Tells which pairs are taken. If there is none, all are.
@@ -56,9 +56,11 @@ pub struct PairSink {
     pub(crate) pairs: ExternalSort<Ask>,
     recent: RecentPairs,
     pub(crate) crowd: Crowded,
+    /// Number of earlier documents that a document has met, where buckets do not tell who is of a crowd.
+    met: HashMap<DocId, usize>,
 }
 
-/// Documents with crowded buckets, on the worker of the bucket.
+/// Documents with crowded buckets, or whose fingerprint is near those of very many others, on the worker of the bucket.
 #[derive(Default)]
 pub(crate) struct Crowded {
     pub docs: HashSet<DocId>,
@@ -77,6 +79,7 @@ impl PairSink {
             pairs: ExternalSort::new(spill).once(),
             recent: RecentPairs::new(spill, passes),
             crowd: Crowded::default(),
+            met: HashMap::default(),
         }
     }
 
@@ -116,6 +119,31 @@ impl PairSink {
             let leader = if pair.low == asker { pair.high } else { pair.low };
             self.pairs.push((asker, (u64::from(apart) << 32 | u64::from(pair.distance), leader)));
         }
+    }
+
+    /// Adds a pair of documents in the order of the corpus. But if the later one has met many others, and not every pair is asked
+    /// for, notes that both are of the crowd.
+    pub(super) fn add_unless_crowded(&mut self, pair: Pair) {
+        if self.asks == Asks::All {
+            return self.add(pair);
+        }
+        if !self.belongs(&pair) {
+            return;
+        }
+        let Crowded { docs, passed, cut } = &mut self.crowd;
+        let met = self.met.entry(pair.high).or_default();
+        *met += 1;
+        if *met <= WHOLE && !docs.contains(&pair.high) {
+            return self.ask(pair, pair.high, 0);
+        }
+        docs.insert(pair.high);
+        cut.insert(pair.high);
+        passed.insert(pair.low);
+    }
+
+    /// Whether a document is of the crowd, as far as it is known.
+    pub(super) fn is_of_crowd(&self, doc: DocId) -> bool {
+        self.crowd.docs.contains(&doc) || self.crowd.passed.contains(&doc)
     }
 
     /// Returns the first error so far.

@@ -56,6 +56,8 @@ pub trait CandidateSearch: 'static {
     /// Whether each two records of a key are compared, so that a key of very many records is too much for one
     /// worker. Such keys are then spread over all workers.
     const PAIRWISE: bool = true;
+    /// Whether nothing is compared of a key of very many records, if not every pair is asked for. Such a key need not be spread.
+    const CROWDED_KEYS: bool = true;
 
     /// Returns the passes.
     fn passes(&self) -> Vec<Self::Pass>;

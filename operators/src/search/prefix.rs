@@ -24,7 +24,7 @@
 //! features first, bounds on sizes).
 
 use super::crowds::{Asks, PairSink};
-use super::placed::BucketSearch;
+use super::placed::{BucketSearch, EachBucket, PlacedRecord, each_equal};
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
 use crate::sets::odd_sketch::{self, Sketched};
@@ -134,18 +134,20 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
 }
 
 impl<const WORDS: usize> BucketSearch for PrefixSearch<WORDS> {
-    fn bucket(posting: &Posting<WORDS>) -> (u64, u64) {
-        (posting.feature, posting.kind() as u64)
+    fn each_bucket(
+        &mut self,
+        _pass: &u64,
+        postings: &mut [PlacedRecord<Posting<WORDS>>],
+        each: EachBucket<Self>,
+    ) {
+        let of_bucket = |posting: &Posting<WORDS>| (posting.feature, posting.kind() as u64);
+        each_equal(postings, self.sides, Self::doc, of_bucket, |bucket| each(self, bucket));
     }
 
     fn may_match(&self, one: &Posting<WORDS>, other: &Posting<WORDS>) -> Option<u32> {
         let (smaller, larger) = if one.place() < other.place() { (one, other) } else { (other, one) };
         let reaches = smaller.may_be_smaller() && larger.size() <= self.largest_partner(smaller);
         reaches.then(|| self.may_be_larger(smaller, larger)).flatten()
-    }
-
-    fn rule(&self) -> &Rule {
-        &self.rule
     }
 
     fn sides(&self) -> Sides {

@@ -164,8 +164,8 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
         // The records of a crowded key are hardly compared, so they need only be spread if they do not fit.
         let skew = match self.found.asks() {
-            Asks::All => self.skew,
-            _ => Skew { least_rows: u64::MAX, ..self.skew },
+            Asks::Nearest | Asks::Staying if S::CROWDED_KEYS => Skew { least_rows: u64::MAX, ..self.skew },
+            _ => self.skew,
         };
         let heavy = match S::PAIRWISE {
             true => skew.heavy(worker, fit, |worker, counters| {

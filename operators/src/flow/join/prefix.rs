@@ -109,7 +109,7 @@ impl PrefixJoin {
         let Candidates { pairs, loads, crowd, cut } = match places {
             None => self.meet(worker, (CandidateJoin::new(search, skew, spill).asking(asks), None), Some)?,
             Some(place) => {
-                let join = CandidateJoin::new(PlacedSearch(search), skew, spill).asking(asks);
+                let join = CandidateJoin::new(PlacedSearch::new(search, rule), skew, spill).asking(asks);
                 let placed = |posting| Some((place(PrefixSearch::<WORDS>::doc(&posting))?, posting));
                 self.meet(worker, (join, places), placed)?
             }
