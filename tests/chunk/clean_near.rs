@@ -20,13 +20,14 @@ fn changed(unit: &str, random: &mut Random) -> String {
 }
 
 /// Returns texts of random units. Some are copies of earlier ones, with or without changes, so there are chains of
-/// units each of which is near the one before it. `ends`: what may stand behind a unit.
+/// units each of which is near the one before it, and a large family of units that are near one. `ends`: what may stand behind a unit.
 fn texts(docs: usize, seed: u64, ends: &[&str]) -> Vec<Text> {
     let mut random = Random(seed);
-    let mut earlier: Vec<String> = Vec::new();
+    let (mut earlier, page): (Vec<String>, String) = (Vec::new(), random.text(50));
     let mut text = || -> String {
         let mut unit = || {
-            let unit = match (random.below(4), earlier.len()) {
+            let unit = match (random.below(5), earlier.len()) {
+                (4, _) => changed(&page, &mut random),
                 (0, _) | (_, 0..4) => {
                     let chars = 6 + random.below(50);
                     random.text(chars)
@@ -55,9 +56,9 @@ fn features(unit: &str, size: usize) -> BTreeSet<Vec<char>> {
 }
 
 /// Compares every unit with every earlier one that stays. Returns those that go, and the number of those that match
-/// only units that go.
-fn kin(texts: &[Text], unit: &str, min_chars: usize, size: usize, least: u64) -> (Kin, usize) {
-    let (mut kin, mut seen, mut saved) = (Kin::new(), HashMap::new(), 0);
+/// only units that go, and that of all matches.
+fn kin(texts: &[Text], unit: &str, min_chars: usize, size: usize, least: u64) -> (Kin, usize, u64) {
+    let (mut kin, mut seen, mut saved, mut all_matches) = (Kin::new(), HashMap::new(), 0, 0);
     let mut order: Vec<(String, BTreeSet<Vec<char>>)> = Vec::new();
     let long = texts.iter().flat_map(|(_, text)| units(unit, text));
     let long = long.map(|unit| unit.trim().to_owned()).filter(|unit| unit.chars().count() >= min_chars);
@@ -76,12 +77,13 @@ fn kin(texts: &[Text], unit: &str, min_chars: usize, size: usize, least: u64) ->
             }
         }
         saved += usize::from(best.0 == 0 && matches > 0);
+        all_matches += matches as u64;
         if best.0 > 0 {
             kin.insert(text.clone(), (best.1.to_owned(), best.0 as f64 / 1e6));
         }
         order.push((text, own));
     }
-    (kin, saved)
+    (kin, saved, all_matches)
 }
 
 #[test]
@@ -94,13 +96,14 @@ fn what_is_cut_is_what_comparing_every_two_units_says() {
         ("sentence", "none", 12, 2, 5, 500_000),
         ("paragraph", "first", 5, 2, 3, 750_000),
     ];
+    let mut crowded = 0;
     for (number, (unit, keep, min_chars, min_repeats, size, least)) in (0..).zip(cases) {
         let ends: &[&str] = match unit {
             "line" => &["\n", " \n", "\n\n"],
             "sentence" => &["。", "！\n", "？"],
             _ => &["\n\n", "\n \n", "\n"],
         };
-        let texts = texts(70, 40 + number, ends);
+        let texts = texts(90, 40 + number, ends);
         write_jsonl(&folder, "in.jsonl", &texts);
         let options = format!(
             "--unit {unit} --keep {keep} --min-chars {min_chars} --min-repeats {min_repeats} \
@@ -110,15 +113,17 @@ fn what_is_cut_is_what_comparing_every_two_units_says() {
         folder
             .run(&format!("chunk clean in.jsonl out {options} --split-size 5K --overwrite --quiet"))
             .ends(0);
-        let (kin, saved) = kin(&texts, unit, min_chars, size, least);
+        let (kin, saved, matches) = kin(&texts, unit, min_chars, size, least);
         let expected = naive_near(&texts, &kin, unit, keep, min_chars, min_repeats);
         let Cleaned { kept, removed, spans } = cleaned(&folder, "out");
         assert_eq!(spans, expected.spans, "{options}");
         assert_eq!((kept, removed), (expected.kept, expected.removed), "{options}");
         assert_eq!(folder.counter("out", "near_units"), kin.len() as u64, "{options}");
+        crowded += u64::from(folder.counter("out", "candidates") < matches);
         let planted = kin.len() > 30 && (saved > 5 || unit == "paragraph");
         assert!(planted, "{options}: {} near, {saved} near none that stays", kin.len());
     }
+    assert!(crowded > 2, "in most of these cases not every match is compared: {crowded}");
 }
 
 #[test]

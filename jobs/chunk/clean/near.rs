@@ -18,6 +18,7 @@ use crate::corpus::at_once::each_with;
 use crate::corpus::plan::Plan;
 use crate::corpus::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::splits::SplitReader;
+use crate::dedup::keep::Keep;
 use crate::dedup::search::{CorpusSearch, PartMapper, SearchResult};
 use crate::output::map_output::MapOutputs;
 use crate::progress::{Progress, Stage, StageTimer};
@@ -124,7 +125,7 @@ impl NearSearch<'_> {
             secret: Secret::random(),
             spill: self.searching.clone(),
             ignored: None,
-            leaders: None,
+            leaders: Some(Keep::First),
             night: None,
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();
