@@ -64,7 +64,7 @@ impl Why<'_> {
                     "{id} is of the reference, and no pair names it; of identical documents of the reference the first \
                      stands for all"
                 ),
-                false => format!("{id} was kept: nothing was found to match it"),
+                false => format!("{id} was kept: nothing that stays was found to match it"),
             }]);
         }
         let mut lines = Vec::new();
@@ -119,7 +119,7 @@ impl Why<'_> {
             }
         }];
         lines.push(format!(
-            "its cluster: {size} documents, of which {kept} {}; the first is {}",
+            "its cluster: {size} documents, of which {kept} {}; it is named after {}",
             if self.finished.has_reference() { "stay" } else { "kept" },
             one_line(&member.cluster)
         ));

@@ -10,6 +10,7 @@ use timely::worker::Worker;
 
 use super::keep::Keep;
 use super::options::DedupOptions;
+use super::stars::{StarEncoder, StarWriter};
 use super::tally::Tally;
 use super::verdicts::RemovedDocs;
 use crate::output::OutputFolder;
@@ -18,8 +19,9 @@ use crate::output::tables::ClusterTable;
 
 /// Rules by which clusters are decided, and the folder of the tables.
 ///
-/// A cluster is decided by the worker that reads its first document, and nothing about it is known elsewhere:
-/// it writes the rows of the cluster, and sends each removal to the worker that reads the removed document.
+/// A cluster is decided by the worker that reads its first document, and nothing about it is known elsewhere: it sends each removal
+/// to the worker that reads the removed document. If every pair is written it writes the rows of the cluster itself, else sends
+/// these too.
 pub(crate) struct Decider {
     folder: Arc<OutputFolder>,
     resolve: Resolve,
@@ -79,28 +81,49 @@ impl Decider {
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<Decided> {
         let mut pairs = PairTable::new(&self.folder, self.pairs, self.sides);
         let mut rows = ClusterTable::new(&self.folder);
-        let (mut tally, mut removal) = (Tally::default(), Vec::new());
-        let removals = clusters.decide(worker, |batch, send| -> Result<()> {
+        let (mut tally, mut value) = (Tally::default(), Vec::new());
+        let (stars, measured) = (self.pairs == PairsOf::Deciding, self.measured);
+        let decisions = clusters.decide(worker, |batch, send| -> Result<()> {
             let members = self.survivors(batch);
             if members.is_empty() {
                 return Ok(()); // Not within the input, identical documents of it are in no cluster.
             }
-            let distance = |pair: &Pair| self.distances.then_some(pair.distance);
-            pairs.write(batch, &members, self.measured, distance, |row| tally.row(row))?;
-            rows.write(batch, &members, self.measured)?;
             tally.count(batch, &members, self.sides);
+            if stars {
+                let encoder = StarEncoder::new(batch);
+                return members.iter().try_for_each(|member| {
+                    value.clear();
+                    encoder.encode(member, &mut value)?;
+                    send(member.doc, &value);
+                    Ok(())
+                });
+            }
+            let distance = |pair: &Pair| self.distances.then_some(pair.distance);
+            pairs.write(batch, measured, distance, |row| tally.row(row))?;
+            rows.write(batch, &members, measured)?;
             for member in &members {
                 if let Some(removed) = member.removed {
-                    removal.clear();
-                    RemovedDocs::encode(batch, member, removed, self.measured, None, &mut removal)?;
-                    send(member.doc, &removal);
+                    value.clear();
+                    RemovedDocs::encode(batch, member, removed, measured, None, &mut value)?;
+                    send(member.doc, &value);
                 }
             }
             Ok(())
         })?;
+        let mut writer = StarWriter {
+            pairs: &mut pairs,
+            clusters: &mut rows,
+            tally: &mut tally,
+            distances: self.distances,
+            measured,
+        };
+        let removals = RemovedDocs::collect(decisions, &self.spill, |split, values| match stars {
+            true => writer.write(split, &values),
+            false => Ok(values),
+        })?;
         tally.pairs = pairs.finish()?;
         rows.finish()?;
-        Ok(Decided { tally, removals: RemovedDocs::collect(removals, &self.spill)? })
+        Ok(Decided { tally, removals })
     }
 
     /// Resolves the pairs of clusters, of whose members some are removed.

@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod run;
 pub(crate) mod search;
+mod stars;
 pub(crate) mod tally;
 pub(crate) mod verdicts;
 pub(crate) mod write;
@@ -41,6 +42,7 @@ use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
+use crate::output::pair_table::PairsOf;
 use crate::output::{Key, OutputFolder};
 use crate::progress::Progress;
 
@@ -102,6 +104,9 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     options.resolve()?;
     if group.index() == 0 {
         common.warn_of(&options.method);
+        if options.pairs == PairsOf::All {
+            common.warn("--pairs all writes every match: n documents that are near-equal or identical give n × (n − 1) / 2 rows");
+        }
     }
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
     check_same_input(&plan, group)?;

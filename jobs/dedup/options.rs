@@ -49,12 +49,15 @@ pub(crate) struct DedupOptions {
     #[arg(long, value_name = "WHICH", default_value = "first")]
     #[serde(with = "text")]
     pub keep: Keep,
-    /// Pairs to write: firsts (one for each identical document, with the first of them), all or deciding
+    /// Pairs to write: deciding (one for each removed document), firsts or all [default: deciding]
     ///
-    /// deciding looks only for the matches that decide, and writes one for each removed document: with the one that stays in its
-    /// place. So a family of near-equal documents costs its size, and not its square. The same documents stay. A cluster is a
-    /// document that stays and those that go for it then, and no connected component, which --resolve components needs.
-    #[arg(long, value_name = "WHICH", default_value = "firsts")]
+    /// deciding looks only for the matches that decide, and writes those of a removed document with the one that stays in its
+    /// place; a cluster is a document that stays and those that go for it. firsts and all look for every match, of which
+    /// a family of n near-equal documents has n × (n − 1) / 2; a cluster is a connected component then. Of identical documents
+    /// firsts writes the pairs with the first one alone. The same documents stay in each case. --resolve components
+    /// needs every match: with it, the default is firsts.
+    #[arg(long, value_name = "WHICH", default_value = "deciding", hide_default_value = true)]
+    #[arg(default_value_if("resolve", "components", "firsts"))]
     pub pairs: PairsOf,
     /// Reference: remove from the input what is in these files, folders, globs or comma lists of them, and leave
     /// them as they are

@@ -71,8 +71,31 @@ impl RemovedDocs {
         Ok(())
     }
 
-    /// Collects the encoded removals of a worker.
-    pub fn collect(mut values: SortedValues, spill: &SpillBudget) -> Result<Self> {
+    /// Encodes the removal of a document. `stays`: the name of the document which stays, after which the cluster is named, and the
+    /// relation to it. `measured`: whether the similarity of each pair is known.
+    pub fn encode_removal(
+        doc: DocId,
+        id: &str,
+        (stays, tie): (&str, Reason),
+        measured: bool,
+        to: &mut Vec<u8>,
+    ) -> Result<()> {
+        let record = doc.record();
+        let (cluster, night) = (None, None);
+        postcard::to_io(
+            &StoredRemoval { record, id, duplicate_of: stays, cluster, tie, measured, night },
+            to,
+        )?;
+        Ok(())
+    }
+
+    /// Collects what was sent about the documents of a worker. `removals`: makes the encoded removals of a split of all that was
+    /// sent about it.
+    pub fn collect(
+        mut values: SortedValues,
+        spill: &SpillBudget,
+        mut removals: impl FnMut(u32, Vec<u8>) -> Result<Vec<u8>>,
+    ) -> Result<Self> {
         let mut file = spill.budget().map(|_| ValueFile::new(spill)).transpose()?;
         let (mut in_memory, mut offsets) = (BTreeMap::new(), BTreeMap::new());
         while let Some((doc, _)) = values.peek()? {
@@ -80,6 +103,7 @@ impl RemovedDocs {
             while values.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
                 values.next_value()?.iter().for_each(|(_, value)| encoded.extend_from_slice(value));
             }
+            let encoded = removals(split, encoded)?;
             match &mut file {
                 Some(file) => _ = offsets.insert(split, file.append(&encoded)?),
                 None => _ = in_memory.insert(split, EncodedRemovals::InMemory(encoded)),

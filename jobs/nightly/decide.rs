@@ -97,7 +97,7 @@ impl NightDecider {
             let new = batch.with_matches(new_matches(&changed, is_new));
             let distance = |pair: &Pair| self.distances.then_some(pair.distance);
             if !changed.members.is_empty() {
-                pairs.write(&new, &changed.members, self.measured, distance, |row| tally.row(row))?;
+                pairs.write(&new, self.measured, distance, |row| tally.row(row))?;
                 members.write(batch, &changed.members, self.measured)?;
             }
             // Decisions about earlier documents belong to earlier nights.
@@ -130,7 +130,7 @@ impl NightDecider {
         members.finish()?;
         let corrections = corrections.finish()?;
         let runs = rows.write(&self.night, worker.index())?;
-        let removals = RemovedDocs::collect(removals, &self.spill)?;
+        let removals = RemovedDocs::collect(removals, &self.spill, |_, removals| Ok(removals))?;
         Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, succeeded, corrections })
     }
 

@@ -1,16 +1,15 @@
 //! The Parquet table of the pairs of an output.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
 use arrow_array::{BooleanArray, Float64Array, UInt32Array};
 use operators::flow::ClusterBatch;
-use operators::{DocId, Member, Pair, Removed, Sides, Similarity};
+use operators::{DocId, Pair, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
-use super::tables::{ClusterTable, OutputTable, TableColumn, places, strings};
+use super::tables::{ClusterTable, OutputTable, TableColumn, TableRows, places, strings};
 
 /// The pairs that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
@@ -24,7 +23,7 @@ pub(crate) enum PairsOf {
     Deciding,
 }
 
-/// The table `pairs/` as one worker writes it: the pairs of each cluster, and identical documents first if all are written.
+/// The table `pairs/` as one worker writes it.
 pub(crate) struct PairTable<'a> {
     table: OutputTable<'a>,
     of: PairsOf,
@@ -36,19 +35,25 @@ impl<'a> PairTable<'a> {
         PairTable { table: OutputTable::new(folder, "pairs"), of, sides }
     }
 
-    /// Writes the pairs of some clusters that are looked for, and calls `each` with every row. `members`: the decisions about
-    /// their documents. `distance`: the distance of a pair, if the method has one. `measured`: whether the similarity of each
-    /// pair is known.
+    /// Adds rows to the part of a split.
+    pub fn rows<'r>(
+        &mut self,
+        split: u32,
+    ) -> TableRows<'_, 'a, WrittenPair<'r>, impl Fn(&[WrittenPair<'r>]) -> Vec<TableColumn> + use<'r>> {
+        self.table.rows(split, pair_columns)
+    }
+
+    /// Writes the pairs of some clusters that are looked for, and calls `each` with every row. `distance`: the distance of a
+    /// pair, if the method has one. `measured`: whether the similarity of each pair is known.
     pub fn write(
         &mut self,
         batch: &ClusterBatch,
-        members: &[Member],
         measured: bool,
         distance: impl Fn(&Pair) -> Option<u32>,
         mut each: impl FnMut(&WrittenPair),
     ) -> Result<()> {
         let (all, sides) = (self.of == PairsOf::All, self.sides);
-        let mut rows = self.table.rows(batch.split(), pair_columns);
+        let mut rows = self.rows(batch.split());
         let same = measured.then_some(Similarity::ONE);
         let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
             let (a, b) = (batch.id(pair.low), batch.id(pair.high));
@@ -60,17 +65,6 @@ impl<'a> PairTable<'a> {
             each(&row);
             rows.push(row)
         };
-        if self.of == PairsOf::Deciding {
-            let (first, distances) = (FirstDocs::new(batch), PairDistances::new(batch));
-            for member in members {
-                let Some(Removed { duplicate_of, tie }) = member.removed else { continue };
-                let (kept, gone) = (first.of(duplicate_of), first.of(member.doc));
-                let pair = Pair::new(duplicate_of, member.doc, distances.of(kept, gone));
-                let similarity = if kept == gone { same } else { tie.similarity() };
-                row(pair, similarity, kept == gone)?;
-            }
-            return rows.finish();
-        }
         for (copies, pairs) in batch.clusters() {
             let class = |first: DocId| {
                 let copies = ClusterBatch::copies_of(copies, first);
@@ -104,33 +98,6 @@ impl<'a> PairTable<'a> {
     }
 }
 
-/// The first of the identical documents of each that is identical to an earlier one.
-struct FirstDocs(HashMap<DocId, DocId>);
-
-impl FirstDocs {
-    fn new(batch: &ClusterBatch) -> Self {
-        FirstDocs(batch.matches().copies.iter().copied().collect())
-    }
-
-    fn of(&self, doc: DocId) -> DocId {
-        self.0.get(&doc).copied().unwrap_or(doc)
-    }
-}
-
-/// Distances of the matches of some clusters, but for those of distance 0.
-struct PairDistances(HashMap<(DocId, DocId), u32>);
-
-impl PairDistances {
-    fn new(batch: &ClusterBatch) -> Self {
-        let apart = batch.matches().pairs.iter().filter(|(pair, _)| pair.distance > 0);
-        PairDistances(apart.map(|(pair, _)| ((pair.low, pair.high), pair.distance)).collect())
-    }
-
-    fn of(&self, a: DocId, b: DocId) -> u32 {
-        self.0.get(&(a.min(b), a.max(b))).copied().unwrap_or(0)
-    }
-}
-
 /// Row of `pairs/`, as it is written.
 pub(crate) struct WrittenPair<'a> {
     pub a: &'a str,
@@ -160,7 +127,7 @@ pub(crate) fn write_no_clusters(folder: &OutputFolder) -> Result<()> {
     let none = ClusterBatch::default();
     let (mut pairs, mut clusters) =
         (PairTable::new(folder, PairsOf::Firsts, Sides::default()), ClusterTable::new(folder));
-    pairs.write(&none, &[], false, |_| None, |_| ())?;
+    pairs.write(&none, false, |_| None, |_| ())?;
     clusters.write(&none, &[], false)?;
     pairs.finish()?;
     clusters.finish()

@@ -27,28 +27,45 @@ impl<'a> ClusterTable<'a> {
         ClusterTable(OutputTable::new(folder, "clusters"))
     }
 
-    /// Writes the members of some clusters. `measured`: whether the similarity of each pair is known.
-    pub fn write(&mut self, batch: &ClusterBatch, members: &[Member], measured: bool) -> Result<()> {
-        let mut rows = self.0.rows(batch.split(), |rows: &[&Member]| {
+    /// Adds rows to the part of a split. `measured`: whether the similarity of each pair is known.
+    pub fn rows<'r>(
+        &mut self,
+        split: u32,
+        measured: bool,
+    ) -> TableRows<'_, 'a, ClusterRow<'r>, impl Fn(&[ClusterRow<'r>]) -> Vec<TableColumn> + use<'r>> {
+        self.0.rows(split, move |rows: &[ClusterRow]| {
             let removals = || rows.iter().map(|row| row.removed);
             let kept = removals().map(|removed| Some(removed.is_none()));
-            let similarity = removals().map(|removed| similarity(removed?.tie, measured));
-            let characters = rows.iter().map(|row| batch.merit(row.doc).chars);
-            let name = |doc: fn(&Member) -> Option<DocId>| {
-                strings(rows.iter().map(move |row| doc(row).map(|doc| batch.id(doc))))
-            };
+            let similarity = removals().map(|removed| similarity(removed?.1, measured));
             vec![
-                ("id", name(|member| Some(member.doc)), false),
-                ("cluster", name(|member| Some(member.cluster)), false),
+                ("id", strings(rows.iter().map(|row| Some(row.id))), false),
+                ("cluster", strings(rows.iter().map(|row| Some(row.cluster))), false),
                 ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
-                ("duplicate_of", name(|member| Some(member.removed?.duplicate_of)), true),
+                ("duplicate_of", strings(removals().map(|removed| Some(removed?.0))), true),
                 ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-                ("reason", strings(removals().map(|removed| Some(reason(removed?.tie)))), true),
-                ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
+                ("reason", strings(removals().map(|removed| Some(reason(removed?.1)))), true),
+                (
+                    "characters",
+                    Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.characters))),
+                    false,
+                ),
                 ("place", places(rows.iter().map(|row| row.doc)), false),
             ]
-        });
-        members.iter().try_for_each(|member| rows.push(member))?;
+        })
+    }
+
+    /// Writes the members of some clusters. `measured`: whether the similarity of each pair is known.
+    pub fn write(&mut self, batch: &ClusterBatch, members: &[Member], measured: bool) -> Result<()> {
+        let mut rows = self.rows(batch.split(), measured);
+        for &Member { cluster, doc, removed } in members {
+            rows.push(ClusterRow {
+                id: batch.id(doc),
+                cluster: batch.id(cluster),
+                removed: removed.map(|removed| (batch.id(removed.duplicate_of), removed.tie)),
+                characters: batch.merit(doc).chars,
+                doc,
+            })?;
+        }
         rows.finish()
     }
 
@@ -57,6 +74,18 @@ impl<'a> ClusterTable<'a> {
         self.0.finish()?;
         Ok(())
     }
+}
+
+/// Row of `clusters/`.
+pub(crate) struct ClusterRow<'a> {
+    pub id: &'a str,
+    /// Name of the cluster.
+    pub cluster: &'a str,
+    /// Document that stays in its place, and the relation to it; `None` if the document stays.
+    pub removed: Option<(&'a str, Reason)>,
+    /// Length of its text.
+    pub characters: u64,
+    pub doc: DocId,
 }
 
 /// The table `corrections/` as one worker writes it: earlier decisions that have changed.

@@ -166,7 +166,8 @@ fn decisions_and_pairs_are_those_of_comparing_every_document_with_every_other() 
                 .and_modify(|of| *of += answer.removed.len())
                 .or_insert(answer.removed.len());
             let asked = if within { "" } else { "--within=no" };
-            let options = format!("{asked} --split-size 2K --quiet --overwrite --method {method}");
+            let options =
+                format!("{asked} --pairs firsts --split-size 2K --quiet --overwrite --method {method}");
             let mut first = None;
             for workers in [1, 2, 4] {
                 let line = "dedup --against ref/0.jsonl,ref/1.jsonl --against ref/2* in out";
@@ -241,7 +242,7 @@ fn a_higher_threshold_makes_what_a_search_with_it_would() {
     write(&here, "in", &all[60..]);
     for options in [
         "--within=yes --resolve components",
-        "--within=no",
+        "--within=no --pairs firsts",
         "--keep longest --pairs all",
         "--within=no --pairs all",
     ] {

@@ -98,7 +98,6 @@ pub enum Decision {
 /// Returns the verdicts of `--resolve greedy` for matching pairs, in the keep order of `rank`: a document is
 /// removed if it matches one that stays, and the most similar one is named.
 pub fn greedy(count: usize, pairs: &[Candidate], rank: impl Fn(usize) -> usize) -> Vec<Decision> {
-    let cluster = clusters(count, pairs);
     let between = |a: usize, b: usize| pairs.iter().find(|p| (p.low, p.high) == (a.min(b), a.max(b)));
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|&doc| (rank(doc), doc));
@@ -110,23 +109,10 @@ pub fn greedy(count: usize, pairs: &[Candidate], rank: impl Fn(usize) -> usize) 
             None => Decision::Kept,
             Some((_, kept, pair)) => {
                 let reason = if pair.identical { "identical" } else { "similar" };
-                Decision::Removed(kept, Some(pair.millionths as f64 / 1e6), cluster[doc], reason)
+                Decision::Removed(kept, Some(pair.millionths as f64 / 1e6), kept, reason)
             }
         };
         decided.insert(doc, decision);
     }
     decided.into_values().collect()
-}
-
-/// Returns for each document the first one of its component.
-pub fn clusters(count: usize, pairs: &[Candidate]) -> Vec<usize> {
-    let mut first: Vec<usize> = (0..count).collect();
-    // A round may shorten a chain by only one.
-    for _ in 0..count {
-        for pair in pairs {
-            let least = first[pair.low].min(first[pair.high]);
-            (first[pair.low], first[pair.high]) = (least, least);
-        }
-    }
-    first
 }

@@ -198,15 +198,15 @@ fn texts_that_differ_in_ignored_lines_alone_are_similar_and_not_identical() {
 fn a_list_serves_another_run_and_goes_on_with_the_output() {
     let here = Folder::new();
     crawl(&here);
-    here.run(&format!("dedup in out -q {METHOD} --ignore-lines 4")).ends(0);
+    here.run(&format!("dedup in out -q {METHOD} --ignore-lines 4 --pairs firsts")).ends(0);
     let list = |output: &str| here.bytes(&format!("{output}/ignored-lines"), ".parquet");
     for (number, of) in ["out", "out/ignored-lines/part-00000.parquet"].iter().enumerate() {
         let output = format!("again{number}");
-        here.run(&format!("dedup in {output} -q {METHOD} --ignore-lines-of {of}")).ends(0);
+        here.run(&format!("dedup in {output} -q {METHOD} --ignore-lines-of {of} --pairs firsts")).ends(0);
         assert!(here.output(&output) == here.output("out") && list(&output) == list("out"));
     }
     here.run("rethreshold out higher -q --threshold 0.9").ends(0);
-    here.run("dedup in high -q --method jaccard:0.9,features=char:3 --ignore-lines 4").ends(0);
+    here.run("dedup in high -q --method jaccard:0.9,features=char:3 --ignore-lines 4 --pairs firsts").ends(0);
     assert!(here.output("higher") == here.output("high") && list("higher") == list("high"));
     assert_eq!(here.counter("higher", "shortened"), here.counter("high", "shortened"));
     here.run("check out again0 higher --full").ends(0);

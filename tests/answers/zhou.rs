@@ -93,7 +93,8 @@ fn components_delete_as_the_paper_and_greedy_names_a_kept_match() {
     let removed = |resolve: &str| -> BTreeMap<String, (String, String)> {
         let options =
             "--method zhou2017:retrieval=bucket,features=char:1,clean=none --workers 3 --split-size 1K";
-        here.run(&format!("dedup in.jsonl {resolve} {options} --resolve {resolve} --quiet")).ends(0);
+        here.run(&format!("dedup in.jsonl {resolve} {options} --resolve {resolve} --pairs firsts --quiet"))
+            .ends(0);
         assert_eq!(here.counter(resolve, "comparisons"), comparisons);
         let pairs = here.rows(&format!("{resolve}/pairs")).into_iter().map(|row| {
             let millionths = (row[3].parse::<f64>().unwrap() * 1e6).round() as u64;

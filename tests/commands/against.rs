@@ -125,7 +125,7 @@ fn rejects_of_the_reference_are_counted_apart() {
     let lines = here.bytes("ref.jsonl", "");
     here.write("ref.jsonl", [&b"bad\nbad\n"[..], &lines].concat());
     here.write("in.jsonl", [&here.bytes("in.jsonl", "")[..], b"worse\n"].concat());
-    here.run("dedup --against ref.jsonl in.jsonl out --quiet").ends(3);
+    here.run("dedup --against ref.jsonl in.jsonl out --quiet --pairs firsts").ends(3);
     let counters = here.success("out")["counters"].clone();
     let counted =
         ["records_read", "kept", "removed", "rejected"].map(|name| counters[name].as_u64().unwrap());

@@ -96,7 +96,7 @@ fn a_reference_needs_no_number_and_stays() {
 fn rethreshold_refuses_an_output_whose_numbers_it_does_not_know() {
     let here = numbered();
     here.run("dedup in.jsonl out --quiet --keep priority:n").ends(0);
-    here.run("dedup in.jsonl first --quiet").ends(0);
+    here.run("dedup in.jsonl first --quiet --pairs firsts").ends(0);
     for line in ["out new", "out new --keep first", "first new --keep priority:n"] {
         let run = here.run(&format!("rethreshold {line} --threshold 0.9 --quiet"));
         run.fails(2, &["priority:n", "run dedup again"]);

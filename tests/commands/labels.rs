@@ -101,8 +101,13 @@ fn a_chain_is_two_pairs_or_a_cluster_of_three() {
     let here = Folder::new();
     let texts = [("a", "一二三四五六七八九十"), ("b", "二三四五六七八九十百"), ("c", "三四五六七八九十百千")];
     here.write("in.jsonl", json_lines(texts));
-    here.run("dedup in.jsonl out --method jaccard:0.8,features=char:1 --quiet").ends(0);
+    let dedup = "dedup in.jsonl out --overwrite --method jaccard:0.8,features=char:1 --quiet";
     here.write("labels.tsv", "a\tb\t1\nb\tc\t1\na\tc\t0\n");
+    // By default, b goes for a, and c is in no cluster.
+    here.run(dedup).ends(0);
+    assert_eq!(counts(&figures(&here, "")["pairs"], PAIRS), [1, 0, 1]);
+    here.run("eval out labels.tsv --by pairs").fails(2, &["--pairs firsts"]);
+    here.run(&format!("{dedup} --pairs firsts")).ends(0);
     assert_eq!(counts(&figures(&here, "")["pairs"], PAIRS), [2, 0, 0]);
     assert_eq!(counts(&figures(&here, "--by clusters")["pairs"], PAIRS), [2, 1, 0]);
 }
@@ -259,7 +264,7 @@ fn a_sample_is_the_same_for_any_number_of_workers_and_another_for_another_seed()
 fn what_a_run_on_all_documents_found_is_what_explain_expects() {
     let (here, _) = families();
     for method in [GRAMS, "jaccard:0.6", "exact"] {
-        here.run(&format!("dedup in.jsonl out --overwrite --quiet --method {method}")).ends(0);
+        here.run(&format!("dedup in.jsonl out --pairs firsts --overwrite --quiet --method {method}")).ends(0);
         let said = here.run(&format!("explain in.jsonl --method {method}")).ends(0).stdout;
         assert!(said.contains("1 files, ") && said.contains("60 documents"), "{said}");
         for (line, counter) in

@@ -68,7 +68,7 @@ fn the_reading_of_a_guard_is_part_of_the_stage_resolve() {
         format!("{{\"id\":\"n{number}\",\"source\":\"s{}\",\"text\":\"文章{number}\"}}\n", number % 3)
     };
     here.write("in.jsonl", (0..9).map(line).collect::<String>());
-    here.run("dedup in.jsonl out --quiet --max-removed-per-source source:50%").ends(0);
+    here.run("dedup in.jsonl out --quiet --pairs firsts --max-removed-per-source source:50%").ends(0);
     here.run("rethreshold out higher --quiet --threshold 0.95 --max-removed-per-source source:50%").ends(0);
     for output in ["out", "higher"] {
         let stages = here.success(output)["stages"].as_array().unwrap().clone();

@@ -165,7 +165,7 @@ fn other_jobs_are_seen_too() {
     assert!(run("pack in packed").stderr.contains("\nStages\n    stage "));
     run("unpack packed/packed unpacked");
     run("compare in compared --test-share 0.5");
-    run("dedup in/c0 out");
+    run("dedup in/c0 out --pairs firsts");
     run("rethreshold out higher --threshold 0.95");
     let events = events(&here, "events.jsonl");
     let jobs: Vec<_> = named(&events, "job_started").iter().map(|event| event["job"].clone()).collect();

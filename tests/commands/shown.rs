@@ -77,7 +77,7 @@ fn the_summary_is_what_success_says_and_what_happened() {
         ("verify", "none"),
         ("resolve", "greedy"),
         ("keep", "first"),
-        ("pairs", "firsts"),
+        ("pairs", "deciding"),
         ("workers", "2"),
     ] {
         assert_eq!(summary["configuration"][name], expected, "{name}");

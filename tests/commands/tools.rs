@@ -59,7 +59,7 @@ fn why_a_document_was_removed_or_kept() {
     let near = format!("near was removed: it is similar to first, which was kept: {}", of("near"));
     says(
         here.run("why out near"),
-        &[&near, "its cluster: 5 documents, of which 1 kept; the first is first", "its pairs: 3"],
+        &[&near, "its cluster: 5 documents, of which 1 kept; it is named after first", "its pairs: 1"],
     );
     says(
         here.run("why out copy"),
@@ -69,7 +69,7 @@ fn why_a_document_was_removed_or_kept() {
         here.run("why out first"),
         &["first was kept", "its pairs: 4", "    first and copy: similarity 1, hamming 0, identical"],
     );
-    says(here.run("why out other"), &["other was kept: nothing was found to match it"]);
+    says(here.run("why out other"), &["other was kept: nothing that stays was found to match it"]);
     here.run("why out nobody").fails(2, &["\"out\"", "\"nobody\""]);
 
     let here = finished("--verify none");
@@ -78,7 +78,7 @@ fn why_a_document_was_removed_or_kept() {
         &["near was removed: its fingerprint matches that of first, which was kept"],
     );
     let here = finished(&format!("--resolve components --verify jaccard:{}", similarity("first", "near")));
-    says(here.run("why out farther"), &["farther was kept: nothing was found to match it"]);
+    says(here.run("why out farther"), &["farther was kept: nothing that stays was found to match it"]);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn why_never_denies_a_pair_that_was_found() {
 
 #[test]
 fn pairs_are_shown_side_by_side() {
-    let here = finished("");
+    let here = finished("--pairs firsts");
     let shown = here.run("show out --width 80").ends(0);
     assert!(!shown.stdout.contains('\u{1b}') && !shown.stdout.contains("identical"), "{shown:?}");
     assert_eq!(shown.stdout.matches(": similarity ").count(), 5);
@@ -193,7 +193,7 @@ fn borderline_pairs_are_the_least_similar_ones() {
 
 #[test]
 fn the_tools_find_the_input_from_any_directory_unless_it_has_changed() {
-    let here = finished("");
+    let here = finished("--pairs firsts");
     fs::create_dir(here.path("elsewhere")).unwrap();
     let mut from_there = here.command("why ../out near first");
     assert_eq!(run(from_there.current_dir(here.path("elsewhere"))).code, Some(0));
@@ -246,10 +246,14 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
     let here = of_formats();
     here.write("in/g.jsonl", json_lines(texts()));
     let dedup = format!("dedup in --quiet --split-size 64K --method {METHOD}");
-    for (number, options) in
-        ["", "--pairs all --keep longest", "--resolve components", "--resolve components --pairs all"]
-            .iter()
-            .enumerate()
+    for (number, options) in [
+        "--pairs firsts",
+        "--pairs all --keep longest",
+        "--resolve components",
+        "--resolve components --pairs all",
+    ]
+    .iter()
+    .enumerate()
     {
         let old = format!("old{number}");
         here.run(&format!("{dedup} {old} {options} --verify jaccard:0.3")).ends(3);
@@ -290,8 +294,8 @@ fn a_method_that_measures_by_itself_has_its_threshold_raised() {
         // The output goes on to say by which bands its pairs were found.
         ("minhash:jaccard=0.5,features=char:5", "minhash:jaccard=0.9,features=char:5,bands=154,rows=4"),
     ] {
-        here.run(&format!("dedup in old --quiet --overwrite --method {old}")).ends(3);
-        here.run(&format!("dedup in new --quiet --overwrite --method {new}")).ends(3);
+        here.run(&format!("dedup in old --quiet --overwrite --pairs firsts --method {old}")).ends(3);
+        here.run(&format!("dedup in new --quiet --overwrite --pairs firsts --method {new}")).ends(3);
         here.run("rethreshold old re --quiet --overwrite --threshold 0.9").ends(3);
         assert!(here.output("new") == here.output("re"), "{old}");
         assert!(here.counter("re", "removed") < here.counter("old", "removed"));
