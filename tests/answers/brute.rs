@@ -90,9 +90,8 @@ pub fn similarity_of_grams(a: &str, b: &str) -> u64 {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     Kept,
-    /// Index of the document that stays, similarity, index of the document that names the cluster, and
-    /// reason.
-    Removed(usize, Option<f64>, usize, &'static str),
+    /// Index of the document that stays and names the cluster, similarity, and reason.
+    Removed(usize, Option<f64>, &'static str),
 }
 
 /// Returns the verdicts of `--resolve greedy` for matching pairs, in the keep order of `rank`: a document is
@@ -109,7 +108,7 @@ pub fn greedy(count: usize, pairs: &[Candidate], rank: impl Fn(usize) -> usize) 
             None => Decision::Kept,
             Some((_, kept, pair)) => {
                 let reason = if pair.identical { "identical" } else { "similar" };
-                Decision::Removed(kept, Some(pair.millionths as f64 / 1e6), kept, reason)
+                Decision::Removed(kept, Some(pair.millionths as f64 / 1e6), reason)
             }
         };
         decided.insert(doc, decision);

@@ -49,13 +49,13 @@ fn decisions(docs: &[Doc]) -> Vec<Decision> {
 
 /// Returns the JSON members that describe a removal.
 fn removal_members(docs: &[Doc], decision: &Decision) -> Option<String> {
-    let Decision::Removed(of, similarity, cluster, reason) = decision else { return None };
-    let (of, cluster) = (&docs[*of].id, &docs[*cluster].id);
+    let Decision::Removed(of, similarity, reason) = decision else { return None };
+    let of = &docs[*of].id;
     let similarity = similarity.map_or("null".to_owned(), |similarity| format!("{similarity:?}"));
     let members = [
         format!("\"duplicate_of\":\"{of}\""),
         format!("\"similarity\":{similarity}"),
-        format!("\"cluster\":\"{cluster}\""),
+        format!("\"cluster\":\"{of}\""),
         format!("\"reason\":\"{reason}\""),
     ];
     Some(members.join(","))
@@ -81,14 +81,14 @@ fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
     assert_eq!(sorted(here.table(&format!("{output}/pairs"))), pairs);
 
     let cluster = |doc: usize| match decisions[doc] {
-        Decision::Removed(_, _, cluster, _) => Some(cluster),
+        Decision::Removed(of, ..) => Some(of),
         Decision::Kept => (0..docs.len()).any(|other| goes_for(other, doc)).then_some(doc),
     };
     let row = |doc: usize| {
         let [id, cluster] = [doc, cluster(doc)?].map(|doc| docs[doc].id.clone());
         let removal = match &decisions[doc] {
             Decision::Kept => [(); 3].map(|()| "null".to_owned()),
-            Decision::Removed(of, similarity, _, reason) => {
+            Decision::Removed(of, similarity, reason) => {
                 let similarity = similarity.map_or("null".to_owned(), float);
                 [docs[*of].id.clone(), similarity, (*reason).to_owned()]
             }

@@ -73,10 +73,12 @@ impl CorpusSearch {
     pub(super) fn join_placed<S: BucketSearch>(
         &self,
         worker: &mut Worker,
-        (search, section): (PlacedSearch<S>, impl Fn(&S::Pass) -> usize),
+        method: &Method,
+        (search, section): (S, impl Fn(&S::Pass) -> usize),
         asks: Asks,
         (crowd, place): (&Crowd, &PlaceOf),
     ) -> Result<Candidates> {
+        let search = PlacedSearch::new(search, &method.rule);
         let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(asks);
         for pass in join.passes() {
             let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {

@@ -71,8 +71,7 @@ impl CorpusSearch {
         worker: &mut Worker,
         (night, runs): (&NightState, &mut RunsOfNight),
         copies: &IdenticalDocs,
-        search: &S,
-        section: impl Fn(&S::Pass) -> usize,
+        (search, section): (S, impl Fn(&S::Pass) -> usize),
     ) -> Result<()> {
         let number = |doc: DocId| night.numbering.number(doc);
         let (mut keys, mut sketches) = (runs.table(StateTable::Keys)?, runs.table(StateTable::Sketches)?);

@@ -21,12 +21,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
+use operators::fingerprint::Bits;
+use operators::fingerprint::block_tables::BlockTable;
 use operators::flow::{Candidates, GatheredClusters, PrefixJoin, Skew};
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
-use operators::method::{Method, Search};
+use operators::method::{Method, Search, SimHash};
 use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
 use operators::search::crowds::Asks;
+use operators::sets::minhash::MinHash;
 use timely::worker::Worker;
 
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
@@ -130,19 +133,15 @@ impl CorpusSearch {
         earlier: &mut Option<EarlierJoin>,
     ) -> Result<Candidates> {
         let asks = if self.leaders.is_some() && method.verified { Asks::Nearest } else { Asks::All };
-        let verified = Some(&method.rule).filter(|_| method.verified);
         Ok(match &method.search {
             Search::SimHash64(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
-                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, asks)?
+                self.join(worker, copies, self.blocks(simhash, method), earlier, asks)?
             }
             Search::SimHash128(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
-                self.join(worker, copies, (search, |_: &_| FINGERPRINTS), earlier, asks)?
+                self.join(worker, copies, self.blocks(simhash, method), earlier, asks)?
             }
             Search::Bands(minhash) => {
-                let search = BandSearch::new(*minhash, &method.rule).between(self.sides);
-                self.join(worker, copies, (search, |band: &u32| Bands::section(*band)), earlier, asks)?
+                self.join(worker, copies, self.bands(minhash, method), earlier, asks)?
             }
             Search::Prefix => match prefixes {
                 Some(prefixes) => prefixes.candidates(worker, Skew::default(), asks, None)?,
@@ -150,6 +149,21 @@ impl CorpusSearch {
             },
             Search::Nothing | Search::Zhou(_) => Candidates::none(),
         })
+    }
+
+    /// Returns the search by the fingerprints of a method, and the section of the map output that has the records of a pass.
+    fn blocks<W: Bits>(
+        &self,
+        simhash: &SimHash<W>,
+        method: &Method,
+    ) -> (BlockSearch<W>, impl Fn(&BlockTable<W>) -> usize + use<W>) {
+        let verified = Some(&method.rule).filter(|_| method.verified);
+        (BlockSearch::new(simhash.join.clone(), verified).between(self.sides), |_| FINGERPRINTS)
+    }
+
+    /// Returns the search by the bands of a method, and the section of the map output that has the records of a pass.
+    fn bands(&self, minhash: &MinHash, method: &Method) -> (BandSearch, impl Fn(&u32) -> usize + use<>) {
+        (BandSearch::new(*minhash, &method.rule).between(self.sides), |band| Bands::section(*band))
     }
 
     /// Writes what the state keeps of the documents of this worker, if the search has a state.
@@ -162,21 +176,17 @@ impl CorpusSearch {
     ) -> Result<()> {
         let Some(night) = &self.night else { return Ok(()) };
         let mut runs = night.runs(&format!("{:05}", worker.index()));
-        let verified = Some(&method.rule).filter(|_| method.verified);
         let texts = match &method.search {
             Search::SimHash64(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified);
-                self.keep_keys(worker, (night, &mut runs), copies, &search, |_| FINGERPRINTS)?;
+                self.keep_keys(worker, (night, &mut runs), copies, self.blocks(simhash, method))?;
                 FINGERPRINTS + 1
             }
             Search::SimHash128(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified);
-                self.keep_keys(worker, (night, &mut runs), copies, &search, |_| FINGERPRINTS)?;
+                self.keep_keys(worker, (night, &mut runs), copies, self.blocks(simhash, method))?;
                 FINGERPRINTS + 1
             }
             Search::Bands(minhash) => {
-                let search = BandSearch::new(*minhash, &method.rule);
-                self.keep_keys(worker, (night, &mut runs), copies, &search, |band| Bands::section(*band))?;
+                self.keep_keys(worker, (night, &mut runs), copies, self.bands(minhash, method))?;
                 Texts::TEXTS
             }
             Search::Nothing => 1,

@@ -10,12 +10,9 @@ use std::iter;
 
 use anyhow::Result;
 use operators::flow::{Candidates, FoundMatches, GatheredClusters, PrefixJoin, Skew, total};
-use operators::method::map_records::{Bands, FINGERPRINTS, StoredText};
+use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
-use operators::search::bands::BandSearch;
-use operators::search::blocks::BlockSearch;
 use operators::search::crowds::Asks;
-use operators::search::placed::PlacedSearch;
 use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
@@ -133,26 +130,19 @@ impl Rounds<'_> {
     /// ask all before them.
     fn ask(&mut self, worker: &mut Worker, asks: Asks) -> Result<(usize, Vec<DocId>)> {
         let Rounds { search, at, method, crowd, open, .. } = self;
-        let (sides, rule) = (search.sides, &method.rule);
         let place = |doc| {
             crowd.place(doc).filter(|place| asks == Asks::Staying || place.takes_part() && place.stays())
         };
         at.enter(Stage::Compare);
         let Candidates { pairs, cut, .. } = match (&method.search, &self.prefixes) {
             (Search::Bands(minhash), _) => {
-                let bands = PlacedSearch::new(BandSearch::new(*minhash, rule).between(sides), rule);
-                let section = |band: &u32| Bands::section(*band);
-                search.join_placed(worker, (bands, section), asks, (crowd, &place))?
+                search.join_placed(worker, method, search.bands(minhash, method), asks, (crowd, &place))?
             }
             (Search::SimHash64(simhash), _) => {
-                let blocks = BlockSearch::new(simhash.join.clone(), Some(rule)).between(sides);
-                let blocks = PlacedSearch::new(blocks, rule);
-                search.join_placed(worker, (blocks, |_: &_| FINGERPRINTS), asks, (crowd, &place))?
+                search.join_placed(worker, method, search.blocks(simhash, method), asks, (crowd, &place))?
             }
             (Search::SimHash128(simhash), _) => {
-                let blocks = BlockSearch::new(simhash.join.clone(), Some(rule)).between(sides);
-                let blocks = PlacedSearch::new(blocks, rule);
-                search.join_placed(worker, (blocks, |_: &_| FINGERPRINTS), asks, (crowd, &place))?
+                search.join_placed(worker, method, search.blocks(simhash, method), asks, (crowd, &place))?
             }
             (_, Some(prefixes)) => prefixes.candidates(worker, Skew::default(), asks, Some(&place))?,
             _ => Candidates::none(),

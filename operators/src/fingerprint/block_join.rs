@@ -41,12 +41,19 @@ const MAX_WIDTH: u32 = 8;
 /// and little else.
 #[derive(Clone, Debug)]
 pub struct BlockJoin<W> {
+    tables: Vec<BlockTable<W>>,
+    splitter: BlockSplitter<W>,
+    pairs: BucketPairs<W>,
+}
+
+/// Splits the rows of a table into buckets.
+#[derive(Clone, Debug)]
+struct BlockSplitter<W> {
     distance: u32,
     sides: Sides,
-    tables: Vec<BlockTable<W>>,
+    /// Buffers: the rows of each level of splitting, and the groups of bits in which the pairs of a bucket differ.
     levels: Vec<SplitLevel<W>>,
     differ: Vec<W>,
-    pairs: BucketPairs<W>,
 }
 
 /// Takes the buckets of a table.
@@ -72,18 +79,15 @@ impl<W: Bits> BlockJoin<W> {
     /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
     pub fn new(bits: u32, distance: u32, blocks: u32, kernel: Kernel) -> Self {
         BlockJoin {
-            distance,
-            sides: Sides::default(),
             tables: BlockTable::all(bits, distance, blocks),
-            levels: Vec::new(),
-            differ: Vec::new(),
+            splitter: BlockSplitter::new(distance, Sides::default()),
             pairs: BucketPairs::new(kernel, distance),
         }
     }
 
     /// Looks for the pairs of these sides alone.
     pub fn between(self, sides: Sides) -> Self {
-        BlockJoin { sides, ..self }
+        BlockJoin { splitter: BlockSplitter::new(self.distance(), sides), ..self }
     }
 
     /// Returns the tables, in the order in which pairs belong to them.
@@ -93,7 +97,7 @@ impl<W: Bits> BlockJoin<W> {
 
     /// Returns the greatest distance of a pair, in bits.
     pub fn distance(&self) -> u32 {
-        self.distance
+        self.splitter.distance
     }
 
     /// Gives every pair of rows that is within the distance and belongs to the table to `to`. Returns the number of
@@ -104,16 +108,23 @@ impl<W: Bits> BlockJoin<W> {
     /// Cost: close to linear in the rows where fingerprints are spread evenly, and in the pairs where there
     /// are many.
     pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], to: &mut impl PairTaker<W>) -> u64 {
-        let (mut pairs, sides, mut compared) = (self.pairs.take(), self.sides, 0);
-        self.split_table(table, rows, &mut |bucket| compared += pairs.compare(bucket, sides, to));
-        self.pairs = pairs;
+        let BlockJoin { splitter, pairs, .. } = self;
+        let (sides, mut compared) = (splitter.sides, 0);
+        splitter.split_table(table, rows, &mut |bucket| compared += pairs.compare(bucket, sides, to));
         compared
     }
 
     /// Calls `each` with the rows of buckets in which all pairs of the table meet that are within the distance, and others too.
     /// Rows keep their order. The rows are those of [`BlockJoin::join`], and so is the cost without that of the pairs.
-    pub fn buckets(&mut self, table: &BlockTable<W>, rows: &[Row<W>], mut each: impl FnMut(&[Row<W>])) {
-        self.split_table(table, rows, &mut |bucket| each(bucket.rows));
+    pub fn buckets(&self, table: &BlockTable<W>, rows: &[Row<W>], mut each: impl FnMut(&[Row<W>])) {
+        let mut splitter = BlockSplitter::new(self.splitter.distance, self.splitter.sides);
+        splitter.split_table(table, rows, &mut |bucket| each(bucket.rows));
+    }
+}
+
+impl<W: Bits> BlockSplitter<W> {
+    fn new(distance: u32, sides: Sides) -> Self {
+        BlockSplitter { distance, sides, levels: Vec::new(), differ: Vec::new() }
     }
 
     fn split_table(&mut self, table: &BlockTable<W>, rows: &[Row<W>], each: TakeBucket<W>) {

@@ -48,11 +48,6 @@ impl<W: Bits> BucketPairs<W> {
         BucketPairs { kernel, distance, rows: Vec::new(), fingerprints: Vec::new(), hits: Vec::new() }
     }
 
-    /// Takes the buffers away for a while.
-    pub fn take(&mut self) -> Self {
-        std::mem::replace(self, BucketPairs::new(self.kernel, self.distance))
-    }
-
     /// Compares all pairs of a bucket that are looked for, and gives those that belong to it to `to`. Returns the number of
     /// pairs compared.
     pub fn compare(&mut self, bucket: RowBucket<W>, sides: Sides, to: &mut impl PairTaker<W>) -> u64 {

@@ -1,7 +1,7 @@
 //! The search by MinHash: documents that agree on a band of their signatures meet.
 
 use super::crowds::PairSink;
-use super::placed::{BucketSearch, EachBucket, PlacedRecord, each_equal};
+use super::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use super::{CandidateSearch, PassLoad};
 use crate::record::DocId;
 use crate::sets::Rule;
@@ -65,8 +65,13 @@ impl CandidateSearch for BandSearch {
 }
 
 impl BucketSearch for BandSearch {
-    fn each_bucket(&mut self, _band: &u32, records: &mut [PlacedRecord<BandRecord>], each: EachBucket<Self>) {
-        each_equal(records, self.sides, Self::doc, |record| record.0, |bucket| each(self, bucket));
+    fn each_bucket(
+        &self,
+        _band: &u32,
+        records: &mut [PlacedRecord<BandRecord>],
+        each: TakeRecords<BandRecord>,
+    ) {
+        each_equal(records, self.sides, Self::doc, |record| record.0, each);
     }
 
     fn may_match(&self, one: &BandRecord, other: &BandRecord) -> Option<u32> {

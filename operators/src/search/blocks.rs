@@ -1,7 +1,7 @@
 //! The search by fingerprints: fingerprints that agree on some blocks of bits meet.
 
 use super::crowds::PairSink;
-use super::placed::{BucketSearch, EachBucket, PlacedRecord};
+use super::placed::{BucketSearch, PlacedRecord, TakeRecords};
 use super::{CandidateSearch, KeyCounters, PassLoad};
 use crate::fingerprint::Bits;
 use crate::fingerprint::block_join::BlockJoin;
@@ -99,10 +99,10 @@ fn distance<W: Bits>(one: &Row<W>, other: &Row<W>) -> u32 {
 
 impl<W: Bits> BucketSearch for BlockSearch<W> {
     fn each_bucket(
-        &mut self,
+        &self,
         table: &BlockTable<W>,
         rows: &mut [PlacedRecord<Row<W>>],
-        each: EachBucket<Self>,
+        each: TakeRecords<Row<W>>,
     ) {
         let sides = self.sides;
         rows.sort_unstable_by_key(|(place, row)| (!sides.is_reference(row.doc), place.rank));
@@ -111,13 +111,13 @@ impl<W: Bits> BucketSearch for BlockSearch<W> {
         let positions = (reference..rows.len()).chain(0..reference);
         let by_position: Vec<Row<W>> = positions.map(|at| Row { sketch: at as u64, ..rows[at].1 }).collect();
         let (mut of_bucket, mut bucket) = (Vec::new(), Vec::new());
-        self.join.clone().buckets(table, &by_position, |some| {
+        self.join.buckets(table, &by_position, |some| {
             of_bucket.clear();
             of_bucket.extend(some.iter().map(|row| row.sketch as usize));
             of_bucket.sort_unstable();
             bucket.clear();
             bucket.extend(of_bucket.iter().map(|&at| rows[at]));
-            each(self, &bucket);
+            each(&bucket);
         });
     }
 

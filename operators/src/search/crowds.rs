@@ -70,6 +70,14 @@ pub(crate) struct Crowded {
     pub cut: HashSet<DocId>,
 }
 
+impl Crowded {
+    /// Notes that a document has met one before it which it may not ask.
+    fn pass(&mut self, asker: DocId, leader: DocId) {
+        self.passed.insert(leader);
+        self.cut.insert(asker);
+    }
+}
+
 impl PairSink {
     /// Begins without pairs. `passes`: number of passes of the search.
     pub fn new(passes: usize, spill: &SpillBudget) -> Self {
@@ -130,15 +138,13 @@ impl PairSink {
         if !self.belongs(&pair) {
             return;
         }
-        let Crowded { docs, passed, cut } = &mut self.crowd;
         let met = self.met.entry(pair.high).or_default();
         *met += 1;
-        if *met <= WHOLE && !docs.contains(&pair.high) {
+        if *met <= WHOLE && !self.crowd.docs.contains(&pair.high) {
             return self.ask(pair, pair.high, 0);
         }
-        docs.insert(pair.high);
-        cut.insert(pair.high);
-        passed.insert(pair.low);
+        self.crowd.docs.insert(pair.high);
+        self.crowd.pass(pair.high, pair.low);
     }
 
     /// Whether a document is of the crowd, as far as it is known.
@@ -181,10 +187,7 @@ impl PairSink {
                     continue;
                 }
                 match may_match(leader, asker) {
-                    Some(_) if of_crowd => {
-                        self.crowd.passed.insert(doc(leader));
-                        self.crowd.cut.insert(doc(asker));
-                    }
+                    Some(_) if of_crowd => self.crowd.pass(doc(asker), doc(leader)),
                     Some(distance) => self.ask(Pair { distance, ..pair }, doc(asker), 0),
                     None => {}
                 }

@@ -19,10 +19,10 @@ pub trait BucketSearch: CandidateSearch {
     /// Calls `each` with the buckets of the records of a pass in which two or more meet. Records of a bucket come in keep
     /// order, and those of the reference before all others. Two records may meet in several buckets.
     fn each_bucket(
-        &mut self,
+        &self,
         pass: &Self::Pass,
         records: &mut [PlacedRecord<Self::Record>],
-        each: EachBucket<Self>,
+        each: TakeRecords<Self::Record>,
     );
     /// Returns the distance of two records of one bucket, unless they cannot match.
     fn may_match(&self, one: &Self::Record, other: &Self::Record) -> Option<u32>;
@@ -33,7 +33,7 @@ pub trait BucketSearch: CandidateSearch {
 /// A record with the place of its document in keep order.
 pub type PlacedRecord<R> = (KeepPlace, R);
 /// Takes the records of a bucket.
-pub type EachBucket<'a, S> = &'a mut dyn FnMut(&S, &[PlacedRecord<<S as CandidateSearch>::Record>]);
+pub type TakeRecords<'a, R> = &'a mut dyn FnMut(&[PlacedRecord<R>]);
 
 /// Orders records by their buckets, and calls `each` with those of two or more, as [`BucketSearch::each_bucket`] asks for.
 pub(super) fn each_equal<R, K: Ord>(
@@ -86,7 +86,7 @@ impl<S: BucketSearch> CandidateSearch for PlacedSearch<S> {
     fn candidates(&mut self, pass: &S::Pass, records: &mut [Self::Record], found: &mut PairSink) -> PassLoad {
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
         let PlacedSearch { search, rule } = self;
-        search.each_bucket(pass, records, &mut |search, bucket| {
+        search.each_bucket(pass, records, &mut |bucket| {
             load.largest_bucket = load.largest_bucket.max(bucket.len() as u64);
             load.compared += walk(search, rule, bucket, found);
         });

@@ -24,7 +24,7 @@
 //! features first, bounds on sizes).
 
 use super::crowds::{Asks, PairSink};
-use super::placed::{BucketSearch, EachBucket, PlacedRecord, each_equal};
+use super::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
 use crate::sets::odd_sketch::{self, Sketched};
@@ -135,13 +135,13 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
 
 impl<const WORDS: usize> BucketSearch for PrefixSearch<WORDS> {
     fn each_bucket(
-        &mut self,
+        &self,
         _pass: &u64,
         postings: &mut [PlacedRecord<Posting<WORDS>>],
-        each: EachBucket<Self>,
+        each: TakeRecords<Posting<WORDS>>,
     ) {
         let of_bucket = |posting: &Posting<WORDS>| (posting.feature, posting.kind() as u64);
-        each_equal(postings, self.sides, Self::doc, of_bucket, |bucket| each(self, bucket));
+        each_equal(postings, self.sides, Self::doc, of_bucket, each);
     }
 
     fn may_match(&self, one: &Posting<WORDS>, other: &Posting<WORDS>) -> Option<u32> {

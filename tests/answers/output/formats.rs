@@ -128,9 +128,9 @@ fn parquet_stays_column_for_column() {
         let decisions = decisions(&docs).into_iter();
         let more = decisions.filter_map(|decision| match decision {
             Decision::Kept => None,
-            Decision::Removed(of, similarity, cluster, reason) => {
-                let id = |doc: usize| docs[doc].id.clone();
-                Some(vec![id(of), float(similarity.unwrap()), id(cluster), reason.to_owned()])
+            Decision::Removed(of, similarity, reason) => {
+                let of = docs[of].id.clone();
+                Some(vec![of.clone(), float(similarity.unwrap()), of, reason.to_owned()])
             }
         });
         let removed: Vec<_> = removed.into_iter().zip(more).map(|(row, more)| [row, more].concat()).collect();
