@@ -19,5 +19,6 @@ mod words;
 
 pub use difference::TellingDifference;
 pub use numbers::{NumbersOfPair, least_shared};
+pub use runs::least_in_common;
 pub use units::{PackedText, ReadText};
 pub use verdict::PairReader;

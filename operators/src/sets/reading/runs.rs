@@ -5,6 +5,8 @@ use super::difference::TellingDifference;
 use super::place::{SHORT, WORD};
 use super::units::TextUnit;
 use crate::Similarity;
+use crate::hash::spread;
+use crate::sets::similarity::Overlap;
 
 /// Number of words of a page, which frames and licences are parts of.
 const PAGE: usize = 100 * WORD;
@@ -24,6 +26,25 @@ const ARTICLE_ALIKE: Similarity = Similarity::millionths(720_000);
 const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
 /// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
+
+/// Returns the stretches of three units of a text, as hashes, in its order.
+pub(super) fn stretches(text: &[TextUnit]) -> impl Iterator<Item = u64> {
+    text.windows(3).map(|units| {
+        let [a, b, c] = [0, 1, 2].map(|at| u64::from(units[at].0));
+        spread(spread(a << 32 | b) ^ c)
+    })
+}
+
+/// Returns how many stretches of three units two texts of words have in common at the least, if [`Runs::of_words`] does not tell them
+/// apart. `counts`: those of the stretches of both.
+pub fn least_in_common(counts: [usize; 2]) -> usize {
+    let [a, b] = counts;
+    let framed = FRAMED_ALIKE[1].least_shared(Overlap::Jaccard, a, b);
+    match 5 * (a.max(b) + 2) >= 6 * (a.min(b) + 2) {
+        true => framed.min(CONTAINED.least_shared(Overlap::Contained, a, b)),
+        false => framed,
+    }
+}
 
 /// Shares of their stretches of three units that two texts have in common.
 pub(super) struct Runs {

@@ -4,7 +4,7 @@ use super::alignment::{align, common_units};
 use super::difference::TellingDifference;
 use super::numbers::NumbersOfPair;
 use super::place::{LONG, PHRASE, Place, SHORT, WORD, length, other_numbers, place};
-use super::runs::{ALIKE, Runs};
+use super::runs::{ALIKE, Runs, stretches};
 use super::titles::{other_titles, subject};
 use super::units::{CutSort, PackedText, ReadText, TextUnit, UnitKind};
 use super::words::WordTables;
@@ -16,8 +16,13 @@ pub struct PairReader {
     words: Option<WordTables>,
 }
 
-/// Number of words from which on a text of words is compared by its stretches.
+/// Length of what two texts of words have in common from which on they are compared by their stretches, and length of both from which
+/// on they are, whatever they have in common.
 const MANY_WORDS: usize = 40 * WORD;
+const MOST_WORDS: usize = 2 * MANY_WORDS;
+/// Largest number of units of a text whose stretches are looked at before it is read: of larger ones sketches tell little. Two such
+/// texts can always be aligned.
+const FEW_STRETCHES: usize = 200;
 /// Similarity from which on texts match that differ in too much to be aligned.
 const UNREAD_ALIKE: Similarity = Similarity::millionths(750_000);
 
@@ -36,6 +41,15 @@ impl PairReader {
     pub fn decides_by_numbers(&self, text: &ReadText) -> bool {
         let long = || length(&text.tokens) >= MANY_WORDS;
         self.words.is_none() || !(text.code || is_wordy(&text.tokens) && long())
+    }
+
+    /// Returns the stretches of three units of a text, as hashes. Two texts that have them match only if
+    /// they share as many as [`least_in_common`](super::least_in_common) says. `None` for texts that are compared in other ways, too.
+    pub fn stretches(&self, text: &ReadText) -> Option<impl Iterator<Item = u64>> {
+        let units = &text.tokens;
+        let of_words =
+            || self.words.is_some() && !text.code && is_wordy(units) && length(units) >= MOST_WORDS;
+        (units.len() <= FEW_STRETCHES && of_words()).then(|| stretches(units))
     }
 
     /// Returns what tells two texts apart, or `None` if nothing does.
@@ -81,7 +95,7 @@ impl PairReader {
             let constant = constant.then_some(TellingDifference::Number);
             return constant.or_else(|| Runs::new(ta, tb, &hunks).of_code(table));
         }
-        if wordy && common >= MANY_WORDS {
+        if wordy && (common >= MANY_WORDS || length(ta).min(length(tb)) >= MOST_WORDS) {
             let runs = Runs::new(ta, tb, &hunks);
             return runs.of_words(common).or_else(|| subject(words, &places, runs.alike < ALIKE));
         }
