@@ -10,7 +10,7 @@ use timely::worker::Worker;
 
 use super::keep::Keep;
 use super::options::DedupOptions;
-use super::stars::{StarEncoder, StarWriter};
+use super::stars::{StarEncoder, StarWriter, by_survivor};
 use super::tally::Tally;
 use super::verdicts::RemovedDocs;
 use crate::output::OutputFolder;
@@ -88,12 +88,12 @@ impl Decider {
             if members.is_empty() {
                 return Ok(()); // Not within the input, identical documents of it are in no cluster.
             }
-            tally.count(batch, &members, self.sides);
+            tally.count(batch, &batch.matches().copies, &members, self.sides);
             if stars {
                 let encoder = StarEncoder::new(batch);
                 return members.iter().try_for_each(|member| {
                     value.clear();
-                    encoder.encode(member, &mut value)?;
+                    encoder.encode(member, None, &mut value)?;
                     send(member.doc, &value);
                     Ok(())
                 });
@@ -104,7 +104,7 @@ impl Decider {
             for member in &members {
                 if let Some(removed) = member.removed {
                     value.clear();
-                    RemovedDocs::encode(batch, member, removed, measured, None, &mut value)?;
+                    RemovedDocs::encode(batch, member, removed, measured, &mut value)?;
                     send(member.doc, &value);
                 }
             }
@@ -140,20 +140,4 @@ impl Decider {
             PairsOf::Firsts | PairsOf::All => members,
         }
     }
-}
-
-/// Names each cluster by the document that stays in it: the document and those that go for it. Leaves out the others that stay,
-/// and orders the rest by cluster and then by document.
-///
-/// ```text
-/// one component        1, 2 goes for 1, 3 stays, 4 stays, 5 goes for 4
-/// clusters             1: 1, 2    4: 4, 5
-/// ```
-fn by_survivor(mut members: Vec<Member>) -> Vec<Member> {
-    for member in &mut members {
-        member.cluster = member.removed.map_or(member.doc, |removed| removed.duplicate_of);
-    }
-    members.sort_unstable();
-    let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
-    clusters.filter(|cluster| cluster.len() > 1).flatten().copied().collect()
 }

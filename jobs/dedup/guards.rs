@@ -112,19 +112,21 @@ impl Guards {
             0 => String::new(),
             earlier => format!(" and {earlier} of earlier nights"),
         };
-        let Some((size, _, first)) = tally.largest() else { return Ok(()) };
-        if let Some(most) = self.max_cluster.filter(|most| size > most) {
-            bail!(Guarded(format!(
-                "the cluster of \"{first}\" has {size} documents, more than --max-cluster {most}"
-            )));
+        let mut largest = String::new();
+        if let Some((size, _, first)) = tally.largest() {
+            if let Some(most) = self.max_cluster.filter(|most| size > most) {
+                bail!(Guarded(format!(
+                    "the cluster of \"{first}\" has {size} documents, more than --max-cluster {most}"
+                )));
+            }
+            largest = format!("; the largest cluster is that of \"{first}\" with {size} documents");
         }
         let (removed, all) = (tally.to_remove(), tally.to_remove() + tally.removed_earlier);
         // A night that brings nothing removes earlier documents only for the sake of those that it gives back.
         let of = docs + tally.removed_earlier;
         if let Some(limit) = self.max_removed.as_ref().filter(|limit| docs > 0 && !limit.allows(all, of)) {
             bail!(Guarded(format!(
-                "{removed} of {docs} documents{earlier} would be removed, more than --max-removed {}; the largest cluster \
-                 is that of \"{first}\" with {size} documents",
+                "{removed} of {docs} documents{earlier} would be removed, more than --max-removed {}{largest}",
                 limit.text
             )));
         }

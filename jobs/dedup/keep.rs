@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use operators::search::place::Rank;
 use operators::{DocId, Merit};
@@ -19,6 +20,8 @@ pub(crate) enum Keep {
 
 /// Place of a document in keep order: the least comes first.
 pub(crate) type KeepRank = Rank;
+/// Returns the place of a document in a keep order, for which it may ask for the document's merit.
+pub(crate) type KeepOrder = Arc<dyn Fn(DocId, &dyn Fn() -> Merit) -> KeepRank + Send + Sync>;
 
 impl Keep {
     /// Returns the place of a document in keep order.
@@ -28,6 +31,11 @@ impl Keep {
             Keep::Longest => (u64::MAX - merit().chars, doc),
             Keep::Priority(_) => (u64::MAX - merit().priority.0, doc),
         }
+    }
+
+    /// Returns the keep order.
+    pub fn order(self) -> KeepOrder {
+        Arc::new(move |doc, merit| self.rank(doc, merit))
     }
 
     /// Returns the field that holds the priority, if it decides.

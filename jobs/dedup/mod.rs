@@ -14,7 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod run;
 pub(crate) mod search;
-mod stars;
+pub(crate) mod stars;
 pub(crate) mod tally;
 pub(crate) mod verdicts;
 pub(crate) mod write;

@@ -9,7 +9,7 @@ use operators::method::Spec;
 use operators::{Resolve, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 
-use super::keep::Keep;
+use super::keep::{Keep, KeepOrder};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
@@ -198,8 +198,8 @@ impl DedupOptions {
     }
 
     /// Returns the keep order if only the matches that decide are wanted.
-    pub fn leaders(&self) -> Option<Keep> {
-        (self.pairs == PairsOf::Deciding).then(|| self.keep.clone())
+    pub fn leaders(&self) -> Option<KeepOrder> {
+        (self.pairs == PairsOf::Deciding).then(|| self.keep.clone().order())
     }
 
     /// Whether lines are left out of the comparison.

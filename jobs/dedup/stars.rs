@@ -29,6 +29,8 @@ struct StarMember<'a> {
 struct GoesFor<'a> {
     doc: DocId,
     id: &'a str,
+    /// Its night, if that is an earlier one.
+    night: Option<&'a str>,
     tie: Reason,
     /// Number of bits in which the fingerprints differ; 0 if there are none.
     distance: u32,
@@ -36,8 +38,24 @@ struct GoesFor<'a> {
     identical: bool,
 }
 
+/// Names each cluster by the document that stays in it: the document and those that go for it. Leaves out the others that stay,
+/// and orders the rest by cluster and then by document.
+///
+/// ```text
+/// one component        1, 2 goes for 1, 3 stays, 4 stays, 5 goes for 4
+/// clusters             1: 1, 2    4: 4, 5
+/// ```
+pub(crate) fn by_survivor(mut members: Vec<Member>) -> Vec<Member> {
+    for member in &mut members {
+        member.cluster = member.removed.map_or(member.doc, |removed| removed.duplicate_of);
+    }
+    members.sort_unstable();
+    let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
+    clusters.filter(|cluster| cluster.len() > 1).flatten().copied().collect()
+}
+
 /// Encodes the members of the stars of a batch.
-pub(super) struct StarEncoder<'a> {
+pub(crate) struct StarEncoder<'a> {
     batch: &'a ClusterBatch,
     /// The first of the identical documents of each that is identical to an earlier one.
     firsts: HashMap<DocId, DocId>,
@@ -57,8 +75,8 @@ impl<'a> StarEncoder<'a> {
         }
     }
 
-    /// Encodes a member of a star.
-    pub fn encode(&self, member: &Member, to: &mut Vec<u8>) -> Result<()> {
+    /// Encodes a member of a star. `night`: that of the document for which it goes, if that is an earlier one.
+    pub fn encode(&self, member: &Member, night: Option<&str>, to: &mut Vec<u8>) -> Result<()> {
         let first = |doc: DocId| self.firsts.get(&doc).copied().unwrap_or(doc);
         let goes_for = member.removed.map(|removed| {
             let classes = [removed.duplicate_of, member.doc].map(first);
@@ -66,6 +84,7 @@ impl<'a> StarEncoder<'a> {
             GoesFor {
                 doc: removed.duplicate_of,
                 id: self.batch.id(removed.duplicate_of),
+                night,
                 tie: removed.tie,
                 distance: self.distances.get(&(low, high)).copied().unwrap_or(0),
                 identical: low == high,
@@ -78,7 +97,7 @@ impl<'a> StarEncoder<'a> {
 }
 
 /// Writes the members of stars, and counts their pairs.
-pub(super) struct StarWriter<'t, 'a> {
+pub(crate) struct StarWriter<'t, 'a> {
     pub pairs: &'t mut PairTable<'a>,
     pub clusters: &'t mut ClusterTable<'a>,
     pub tally: &'t mut Tally,
@@ -97,9 +116,9 @@ impl StarWriter<'_, '_> {
         each_member(members, |StarMember { doc, id, characters, goes_for }| {
             let removed = goes_for.map(|stays| (stays.id, stays.tie));
             let cluster = removed.map_or(id, |(stays, _)| stays);
-            removed.map_or(Ok(()), |removed| {
-                RemovedDocs::encode_removal(doc, id, removed, self.measured, &mut removals)
-            })?;
+            if let Some(GoesFor { id: stays, night, tie, .. }) = goes_for {
+                RemovedDocs::encode_removal(doc, id, (stays, night, tie), self.measured, &mut removals)?;
+            }
             rows.push(ClusterRow { id, cluster, removed, characters, doc })
         })?;
         rows.finish()?;

@@ -65,11 +65,17 @@ impl Tally {
         all
     }
 
-    /// Counts some clusters. `members`: all members of all of them, ordered by cluster. `sides`: the pairs that are
-    /// looked for.
-    pub fn count(&mut self, batch: &ClusterBatch, members: &[Member], sides: Sides) {
+    /// Counts some clusters. `copies`: documents that are identical to an earlier one. `members`: all members of all of them, ordered
+    /// by cluster. `sides`: the pairs that are looked for.
+    pub fn count(
+        &mut self,
+        batch: &ClusterBatch,
+        copies: &[(DocId, DocId)],
+        members: &[Member],
+        sides: Sides,
+    ) {
         let is_pair = |&&(doc, first): &&(DocId, DocId)| sides.compares(&Pair::new(first, doc, 0));
-        self.copies += batch.matches().copies.iter().filter(is_pair).count() as u64;
+        self.copies += copies.iter().filter(is_pair).count() as u64;
         for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
             let (size, first) = (cluster.len() as u64, Reverse(cluster[0].cluster));
             *self.cluster_sizes.entry(size).or_default() += 1;

@@ -49,13 +49,11 @@ struct StoredRemoval<'a> {
 
 impl RemovedDocs {
     /// Encodes the removal of a member of a cluster. `measured`: whether the similarity of each pair is known.
-    /// `night`: that of the document which stays, if it is an earlier one.
     pub fn encode(
         batch: &ClusterBatch,
         member: &Member,
         Removed { duplicate_of, tie }: Removed,
         measured: bool,
-        night: Option<&str>,
         to: &mut Vec<u8>,
     ) -> Result<()> {
         let removal = StoredRemoval {
@@ -65,23 +63,22 @@ impl RemovedDocs {
             cluster: Some(batch.id(member.cluster)).filter(|_| member.cluster != duplicate_of),
             tie,
             measured,
-            night,
+            night: None,
         };
         postcard::to_io(&removal, to)?;
         Ok(())
     }
 
-    /// Encodes the removal of a document. `stays`: the name of the document which stays, after which the cluster is named, and the
-    /// relation to it. `measured`: whether the similarity of each pair is known.
+    /// Encodes the removal of a document. `stays`: the name of the document which stays, after which the cluster is named, its night
+    /// if that is an earlier one, and the relation to it. `measured`: whether the similarity of each pair is known.
     pub fn encode_removal(
         doc: DocId,
         id: &str,
-        (stays, tie): (&str, Reason),
+        (stays, night, tie): (&str, Option<&str>, Reason),
         measured: bool,
         to: &mut Vec<u8>,
     ) -> Result<()> {
-        let record = doc.record();
-        let (cluster, night) = (None, None);
+        let (record, cluster) = (doc.record(), None);
         postcard::to_io(
             &StoredRemoval { record, id, duplicate_of: stays, cluster, tie, measured, night },
             to,

@@ -86,8 +86,7 @@ fn decisions(docs: &EarlierDocs, manifest: &StateManifest) -> Result<Vec<Member>
     let policy = manifest.pinned.policy.parse::<Policy>();
     let policy = policy.map_err(|_| WrongUse(format!("unknown policy {}", manifest.pinned.policy)))?;
     let mut members = Vec::new();
-    docs.each_cluster(|cluster| {
-        let matches = Matches { copies: cluster.copies, pairs: cluster.pairs };
+    docs.each_star(|matches| {
         let merits = merits(docs, &matches)?;
         let rank = |doc: DocId| {
             let at = || merits.binary_search_by_key(&doc, |of| of.0);

@@ -271,7 +271,13 @@ impl<'a> Night<'a> {
         };
         let version = manifest.version + 1;
         let (numbering, docs) = (Numbering::new(docs.first_split(), []), Arc::new(docs));
-        let state = NightState { folder: Arc::clone(folder), docs, version, numbering };
+        let state = NightState {
+            folder: Arc::clone(folder),
+            docs,
+            version,
+            numbering,
+            reorders: args.options.policy.reorders(),
+        };
         let night = NightEntry {
             name: self.name.clone(),
             output: self.output.clone(),

@@ -73,9 +73,11 @@ impl NightWork<'_> {
             Ok(all.into_iter().flatten().collect::<BTreeMap<u32, u64>>())
         })?;
         state.numbering = Numbering::new(state.docs.first_split(), records.into_values());
-        let search = CorpusSearch { night: Some(state.clone()), ..search };
         let before = manifest.clone();
-        let decider = NightDecider::new(folder, state.clone(), before, &args.options, run.options, &spill);
+        let keep = args.options.policy.clone().order(manifest.clone(), state.numbering.clone());
+        let search = CorpusSearch { night: Some(state.clone()), leaders: Some(Arc::clone(&keep)), ..search };
+        let decider =
+            NightDecider::new(folder, state.clone(), before, keep, &args.options, run.options, &spill);
         let (mut found, decided) =
             search.find(mapped, ready, move |worker, clusters| decider.decide(worker, clusters))?;
 
@@ -124,11 +126,13 @@ fn withdrawn_rows(
     mut succeeded: Vec<DocId>,
 ) -> Result<Vec<RunEntry>> {
     succeeded.sort_unstable();
-    let mut labels = state.docs.cursor(StateTable::Labels);
+    let mut parents = state.docs.cursor(StateTable::Parents);
+    let mut members = state.docs.cursor(StateTable::Members);
     let mut rows = BTreeMap::new();
     for &doc in state.docs.going() {
-        // A document that was in no cluster, and is in none now, is the only one of its text.
-        let alone = EarlierDocs::label(&mut labels, doc)?.is_none() && succeeded.binary_search(&doc).is_err();
+        let only = EarlierDocs::parent(&mut parents, doc)?.is_none()
+            && EarlierDocs::copies(&mut members, doc)?.is_empty();
+        let alone = only && succeeded.binary_search(&doc).is_err();
         rows.insert(number_of(doc), u64::from(alone));
     }
     rows.extend(dead_texts.into_iter().map(|text| (number_of(text), 1)));

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{DocId, Merit, Resolve};
@@ -14,10 +14,10 @@ use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::input::{InputOptions, hash_of_words};
-use crate::dedup::keep::{Keep, KeepRank};
+use crate::dedup::keep::{Keep, KeepOrder, KeepRank};
 use crate::dedup::options::{DedupOptions, Verification};
 use crate::output::pair_table::PairsOf;
-use crate::state::{Pinned, StateManifest};
+use crate::state::{Numbering, Pinned, StateManifest};
 
 /// Options that decide the result of a night, as they are parsed and as `_SUCCESS` records them.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -32,9 +32,6 @@ pub(crate) struct NightlyOptions {
     #[arg(skip)]
     #[serde(with = "text")]
     pub policy: Policy,
-    /// Pairs to write: firsts (one for each identical document) or all
-    #[arg(long, value_name = "WHICH", default_value = "firsts", value_parser = pairs_of_night)]
-    pub pairs: PairsOf,
     /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
     #[arg(long, value_name = "FILE", value_parser = paths())]
     pub retract: Option<String>,
@@ -89,6 +86,11 @@ impl Policy {
             Policy::Newest => (u64::MAX - night(), doc),
             Policy::Keep(keep) => keep.rank(doc, merit),
         }
+    }
+
+    /// Returns the keep order of the documents of a state and of the night that is being made.
+    pub fn order(self, manifest: StateManifest, numbering: Numbering) -> KeepOrder {
+        Arc::new(move |doc, merit| self.rank(doc, || night_of(&manifest, numbering.number(doc)), merit))
     }
 
     /// Whether new documents can come before old ones in keep order.
@@ -171,7 +173,7 @@ impl NightlyOptions {
             verify: self.verify,
             resolve: Resolve::Greedy,
             keep,
-            pairs: self.pairs,
+            pairs: PairsOf::Deciding,
             against: Vec::new(),
             within: None,
             ignore_lines: None,
@@ -190,12 +192,6 @@ impl NightlyOptions {
             words: hash_of_words(lexicon),
         }
     }
-}
-
-/// Parses the pairs that a night writes. The state remembers all matches, so a night finds all of them.
-fn pairs_of_night(text: &str) -> Result<PairsOf, String> {
-    let pairs = PairsOf::from_str(text, false).ok().filter(|&pairs| pairs != PairsOf::Deciding);
-    pairs.ok_or_else(|| "expected firsts or all".to_owned())
 }
 
 /// Returns the ordinal of the night of a document; that of the night that is being made for new documents.

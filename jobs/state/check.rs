@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use cluster::runs::RunReader;
-use operators::DocId;
 
 use super::manifest::{NightEntry, RunEntry, StateManifest};
 use super::reader::EarlierDocs;
 use super::state_folder::{CommittedVersion, StateFolder};
-use super::table::{NO_LABEL, StateTable, doc_of};
+use super::table::{NO_MEMBER, NO_PARENT, StateTable};
 
 /// Greatest number of faults that are listed.
 const MOST_FAULTS: usize = 20;
@@ -102,45 +101,30 @@ fn fault_of(state: &StateFolder, run: &RunEntry) -> Result<Option<String>> {
     }
 }
 
-/// Returns where labels and clusters of a version do not name each other.
+/// Returns where the parents and the members of a version do not name each other.
 pub(crate) fn faults_of_tables(state: &StateFolder, manifest: &StateManifest) -> Result<Vec<String>> {
-    let (docs, mut faults) = (EarlierDocs::open(state, manifest)?, Vec::new());
-    let (mut labels, mut clusters) = (docs.cursor(StateTable::Labels), docs.cursor(StateTable::Clusters));
-    let mut labelled: Vec<(DocId, DocId)> = Vec::new();
-    while let Some(row) = labels.next_row()? {
-        if row.words[1] != NO_LABEL {
-            labelled.push((doc_of(row.words[1]), doc_of(row.words[0])));
+    let docs = EarlierDocs::open(state, manifest)?;
+    let mut parents: Vec<(u64, u64)> = Vec::new();
+    let mut rows = docs.cursor(StateTable::Parents);
+    while let Some(row) = rows.next_row()? {
+        if row.words[1] != NO_PARENT {
+            parents.push((row.words[1], row.words[0]));
         }
     }
-    labelled.sort_unstable();
-    let mut expected = labelled.into_iter().peekable();
-    while let Some((label, stored)) =
-        clusters.peek_row()?.map(|row| (doc_of(row.words[0]), !row.bytes.is_empty()))
-    {
-        if stored {
-            let cluster = EarlierDocs::cluster(&mut clusters, label)?;
-            let copies = cluster.copies.iter().flat_map(|&(doc, text)| [doc, text]);
-            let pairs = cluster.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
-            let mut members: Vec<DocId> = copies.chain(pairs).collect();
-            members.sort_unstable();
-            members.dedup();
-            let mut labelled = Vec::new();
-            while let Some((_, doc)) = expected.next_if(|&(of, _)| of == label) {
-                labelled.push(doc);
-            }
-            if members != labelled {
-                faults.push(format!(
-                    "the cluster {} has {} documents and texts, and {} have its label",
-                    label.0,
-                    members.len(),
-                    labelled.len()
-                ));
-            }
+    parents.sort_unstable();
+    let mut members: Vec<(u64, u64)> = Vec::new();
+    let mut rows = docs.cursor(StateTable::Members);
+    while let Some(row) = rows.next_row()? {
+        if row.words[3] != NO_MEMBER {
+            members.push((row.words[0], row.words[2]));
         }
-        clusters.next_row()?;
     }
-    for (label, doc) in expected {
-        faults.push(format!("the document {} has the label {} of no cluster", doc.0, label.0));
-    }
-    Ok(faults)
+    members.sort_unstable();
+    let lacks = |of: &[(u64, u64)], (text, doc): &(u64, u64), lacks: &str| {
+        let has = of.binary_search(&(*text, *doc)).is_ok();
+        (!has).then(|| format!("the document {doc} of the text {text} {lacks}"))
+    };
+    let no_member = parents.iter().filter_map(|row| lacks(&members, row, "is no member of it"));
+    let no_parent = members.iter().filter_map(|row| lacks(&parents, row, "does not have it as its parent"));
+    Ok(no_member.chain(no_parent).collect())
 }

@@ -10,7 +10,7 @@ use super::table::StateTable;
 use crate::cli::exit::WrongUse;
 
 /// Version of the format of a state. Since 2, documents have a priority.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 
 /// Settings that all nights of a state must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use cluster::runs::{MergedRuns, RunCursor, RunReader};
 use operators::hash::Identity;
-use operators::incremental::StoredCluster;
-use operators::{DocId, Pair, Similarity};
-use serde::{Deserialize, Serialize};
+use operators::{DocId, Matches, NearPair, Pair, Similarity};
 
 use super::manifest::StateManifest;
 use super::state_folder::StateFolder;
-use super::table::{NO_LABEL, StateTable, doc_of, key_of_id, number_of, splits_below};
-use super::writer::Numbering;
+use super::table::{
+    GOES, NO_MEMBER, NO_PARENT, OF_TEXT, StateTable, apart_of, doc_of, key_of_id, number_of, splits_below,
+};
 
 /// The documents of earlier nights as a state remembers them, opened for lookups.
 ///
@@ -28,15 +27,6 @@ pub(crate) struct EarlierDocs {
     dead: Vec<DocId>,
     /// Documents that the night withdraws, in order.
     going: Vec<DocId>,
-}
-
-/// A cluster as it is stored, by the numbers of documents.
-#[derive(Debug, Default, Deserialize, Serialize)]
-struct EncodedCluster {
-    /// Document and text.
-    copies: Vec<(u64, u64)>,
-    /// Both texts, the distance, and the similarity in millionths.
-    pairs: Vec<(u64, u64, u32, Option<u32>)>,
 }
 
 impl EarlierDocs {
@@ -82,6 +72,11 @@ impl EarlierDocs {
         &self.going
     }
 
+    /// Returns those of them that a worker reads.
+    pub fn going_of(&self, worker: usize, workers: usize) -> impl Iterator<Item = DocId> {
+        self.going.iter().copied().filter(move |doc| doc.split() as usize % workers == worker)
+    }
+
     /// Whether every document of a text was withdrawn.
     pub fn is_dead(&self, text: DocId) -> bool {
         self.dead.binary_search(&text).is_ok()
@@ -104,39 +99,81 @@ impl EarlierDocs {
         Ok(words.map(doc_of).filter(|&text| !self.is_dead(text)))
     }
 
-    /// Returns the label of the cluster of a document, if it is in one.
-    pub fn label(labels: &mut MergedRuns, doc: DocId) -> Result<Option<DocId>> {
-        let label = found(labels, &[number_of(doc)])?.map(|row| row.words[1]);
-        Ok(label.filter(|&label| label != NO_LABEL).map(doc_of))
+    /// Returns the text above a document, and whether the document has it or goes for it ([`OF_TEXT`], [`GOES`]).
+    pub fn parent(parents: &mut MergedRuns, doc: DocId) -> Result<Option<(DocId, u64)>> {
+        let parent = found(parents, &[number_of(doc)])?.map(|row| (row.words[1], row.words[2]));
+        Ok(parent.filter(|parent| parent.0 != NO_PARENT).map(|(parent, sort)| (doc_of(parent), sort)))
     }
 
-    /// Calls `each` with the matches of every cluster, in the order of labels.
-    pub fn each_cluster(&self, mut each: impl FnMut(StoredCluster) -> Result<()>) -> Result<()> {
-        let mut clusters = self.cursor(StateTable::Clusters);
-        while let Some(row) = clusters.peek_row()? {
-            let (label, is_gone) = (doc_of(row.words[0]), row.bytes.is_empty());
-            if !is_gone {
-                each(EarlierDocs::cluster(&mut clusters, label)?)?;
+    /// Returns the text of a document.
+    pub fn text_of_doc(parents: &mut MergedRuns, doc: DocId) -> Result<DocId> {
+        let parent = EarlierDocs::parent(parents, doc)?.filter(|parent| parent.1 == OF_TEXT);
+        Ok(parent.map_or(doc, |parent| parent.0))
+    }
+
+    /// Returns the text for which a text goes.
+    pub fn goes_for(parents: &mut MergedRuns, text: DocId) -> Result<Option<DocId>> {
+        let parent = EarlierDocs::parent(parents, text)?.filter(|parent| parent.1 == GOES);
+        Ok(parent.map(|parent| parent.0))
+    }
+
+    /// Returns the further documents that have a text, in order.
+    pub fn copies(members: &mut MergedRuns, text: DocId) -> Result<Vec<DocId>> {
+        let mut copies = Vec::new();
+        each_member(members, (text, OF_TEXT), |doc, _| copies.push(doc))?;
+        Ok(copies)
+    }
+
+    /// Returns the texts that go for a text, in order.
+    pub fn followers(members: &mut MergedRuns, text: DocId) -> Result<Vec<DocId>> {
+        let mut followers = Vec::new();
+        each_member(members, (text, GOES), |doc, _| followers.push(doc))?;
+        Ok(followers)
+    }
+
+    /// Returns the match of a text with one that goes for it.
+    pub fn tie(members: &mut MergedRuns, text: DocId, goes: DocId) -> Result<NearPair> {
+        let row = found(members, &[number_of(text), GOES, number_of(goes)])?;
+        let row = row.filter(|row| row.words[3] != NO_MEMBER);
+        let (distance, similarity) =
+            apart_of(row.context("the state lacks a match that it has a parent of")?.words[3]);
+        Ok((Pair::new(text, goes, distance), similarity))
+    }
+
+    /// Calls `each` with every further document that has a text, and that text, in the order of texts.
+    pub fn each_copy(&self, mut each: impl FnMut(DocId, DocId)) -> Result<()> {
+        let mut members = self.cursor(StateTable::Members);
+        while let Some(row) = members.next_row()? {
+            if row.words[1] == OF_TEXT && row.words[3] != NO_MEMBER {
+                each(doc_of(row.words[2]), doc_of(row.words[0]));
             }
-            clusters.next_row()?;
         }
         Ok(())
     }
 
-    /// Returns the matches of the cluster with this label.
-    pub fn cluster(clusters: &mut MergedRuns, label: DocId) -> Result<StoredCluster> {
-        let row = found(clusters, &[number_of(label)])?;
-        let row = row
-            .filter(|row| !row.bytes.is_empty())
-            .context("the state lacks a cluster that it has labels of")?;
-        let EncodedCluster { copies, pairs } = postcard::from_bytes(row.bytes)?;
-        let pair = |(low, high, distance, similarity): (u64, u64, u32, Option<u32>)| {
-            (Pair::new(doc_of(low), doc_of(high), distance), similarity.map(Similarity::millionths))
+    /// Calls `each` with the texts that stay and that others go for or that have further documents: all that is stored of the
+    /// text and of those that go for it. Memory: 16 bytes for each further document of a text.
+    pub fn each_star(&self, mut each: impl FnMut(Matches) -> Result<()>) -> Result<()> {
+        let mut copies = Vec::new();
+        self.each_copy(|doc, text| copies.push((doc, text)))?;
+        let copies_of = |of: DocId| {
+            let start = copies.partition_point(|&(_, text)| text < of);
+            copies[start..].iter().copied().take_while(move |&(_, text)| text == of)
         };
-        Ok(StoredCluster {
-            copies: copies.into_iter().map(|(doc, text)| (doc_of(doc), doc_of(text))).collect(),
-            pairs: pairs.into_iter().map(pair).collect(),
-        })
+        let (mut members, mut parents) = (self.cursor(StateTable::Members), self.cursor(StateTable::Parents));
+        while let Some(text) = members.peek_row()?.map(|row| doc_of(row.words[0])) {
+            let mut star = Matches { copies: copies_of(text).collect(), pairs: Vec::new() };
+            each_member(&mut members, (text, OF_TEXT), |_, _| ())?;
+            each_member(&mut members, (text, GOES), |goes, (distance, similarity)| {
+                star.copies.extend(copies_of(goes));
+                star.pairs.push((Pair::new(text, goes, distance), similarity));
+            })?;
+            // The further documents of a text that goes go with it.
+            if EarlierDocs::goes_for(&mut parents, text)?.is_none() {
+                each(star)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the documents with an id, withdrawn ones left out.
@@ -165,15 +202,20 @@ pub(crate) fn found<'a>(
     Ok(cursor.peek_row()?.filter(|row| row.words.starts_with(key)))
 }
 
-/// Encodes a cluster for the state.
-pub(crate) fn encode_cluster(cluster: &StoredCluster, numbering: &Numbering) -> Result<Vec<u8>> {
-    if *cluster == StoredCluster::default() {
-        return Ok(Vec::new());
+/// Calls `each` with the members of a text that have it, or that go for it, and how far they are apart, in order. Leaves the cursor
+/// behind them.
+fn each_member(
+    members: &mut MergedRuns,
+    (text, sort): (DocId, u64),
+    mut each: impl FnMut(DocId, (u32, Option<Similarity>)),
+) -> Result<()> {
+    let key = [number_of(text), sort];
+    members.seek(&key)?;
+    while let Some(row) = members.peek_row()?.filter(|row| row.words.starts_with(&key)) {
+        if row.words[3] != NO_MEMBER {
+            each(doc_of(row.words[2]), apart_of(row.words[3]));
+        }
+        members.next_row()?;
     }
-    let number = |doc| numbering.number(doc);
-    let pairs = cluster.pairs.iter().map(|(pair, similarity)| {
-        (number(pair.low), number(pair.high), pair.distance, similarity.map(Similarity::as_millionths))
-    });
-    let copies = cluster.copies.iter().map(|&(doc, text)| (number(doc), number(text)));
-    Ok(postcard::to_stdvec(&EncodedCluster { copies: copies.collect(), pairs: pairs.collect() })?)
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! The tables of a state.
 
 use cluster::runs::{RunRow, RunShape};
-use operators::{DocId, Merit, Priority, hash};
+use operators::{DocId, Merit, Priority, Similarity, hash};
 use serde::{Deserialize, Serialize};
 
 /// Number of bits of a document's number that count the documents of a split of the state.
@@ -44,8 +44,8 @@ pub(crate) fn splits_below(end: u64) -> u32 {
 /// | texts | text | | the cleaned text |
 /// | documents | document | length in characters, priority | id |
 /// | ids | hash of the id, document | | |
-/// | labels | document or text in a cluster | label of the cluster, or `NO_LABEL` | |
-/// | clusters | label | | the matches, or nothing |
+/// | parents | document, or text that goes | its text, or the one for which it goes, or `NO_PARENT`; 0 or 1 as below | |
+/// | members | text, 0 or 1, document that has it (0) or text that goes for it (1) | how far they are apart, or 0 if it is none any more | |
 /// | withdrawn | document | 1 if no document of the text is left | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,13 +56,40 @@ pub(crate) enum StateTable {
     Texts,
     Documents,
     Ids,
-    Labels,
-    Clusters,
+    Parents,
+    Members,
     Withdrawn,
 }
 
-/// Label of a document that is in no cluster any more.
-pub(crate) const NO_LABEL: u64 = u64::MAX;
+/// Parent of a document that has none any more.
+pub(crate) const NO_PARENT: u64 = u64::MAX;
+/// Second word of the key of a member: it has the text, or goes for it.
+pub(crate) const OF_TEXT: u64 = 0;
+pub(crate) const GOES: u64 = 1;
+/// Value of a row of members that says that the document is none any more.
+pub(crate) const NO_MEMBER: u64 = 0;
+/// Value of a row of members for a document that has the text.
+const HAS_TEXT: u64 = 1;
+/// Number of bits of such a value that hold the similarity in millionths plus one; 0 stands for none.
+const SIMILARITY_BITS: u32 = 21;
+
+/// Returns the value of a row of members. `apart`: the distance and the similarity of two texts; `None` if the document has the
+/// text.
+pub(crate) fn member_value(apart: Option<(u32, Option<Similarity>)>) -> u64 {
+    let Some((distance, similarity)) = apart else { return HAS_TEXT };
+    let similarity = similarity.map_or(0, |similarity| u64::from(similarity.as_millionths()) + 1);
+    (u64::from(distance) << SIMILARITY_BITS | similarity) << 1 | 1
+}
+
+/// Returns the distance and the similarity that the value of a row of members says.
+pub(crate) fn apart_of(value: u64) -> (u32, Option<Similarity>) {
+    let value = value >> 1;
+    let similarity = (value & ((1 << SIMILARITY_BITS) - 1)).checked_sub(1);
+    (
+        (value >> SIMILARITY_BITS) as u32,
+        similarity.map(|millionths| Similarity::millionths(millionths as u32)),
+    )
+}
 
 impl StateTable {
     /// All tables.
@@ -73,8 +100,8 @@ impl StateTable {
         StateTable::Texts,
         StateTable::Documents,
         StateTable::Ids,
-        StateTable::Labels,
-        StateTable::Clusters,
+        StateTable::Parents,
+        StateTable::Members,
         StateTable::Withdrawn,
     ];
 
@@ -87,8 +114,8 @@ impl StateTable {
             StateTable::Texts => "texts",
             StateTable::Documents => "documents",
             StateTable::Ids => "ids",
-            StateTable::Labels => "labels",
-            StateTable::Clusters => "clusters",
+            StateTable::Parents => "parents",
+            StateTable::Members => "members",
             StateTable::Withdrawn => "withdrawn",
         }
     }
@@ -102,8 +129,9 @@ impl StateTable {
             StateTable::Texts => (1, 0, true),
             StateTable::Documents => (1, 2, true),
             StateTable::Ids => (2, 0, false),
-            StateTable::Labels | StateTable::Withdrawn => (1, 1, false),
-            StateTable::Clusters => (1, 0, true),
+            StateTable::Parents => (1, 2, false),
+            StateTable::Withdrawn => (1, 1, false),
+            StateTable::Members => (3, 1, false),
         };
         RunShape { key_words, value_words, bytes }
     }
@@ -117,6 +145,16 @@ pub(crate) fn merit_of(row: &RunRow) -> Merit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_tell_how_far_they_are_apart() {
+        assert_ne!(member_value(None), NO_MEMBER);
+        for apart in [(0, None), (0, Some(Similarity::ONE)), (u32::MAX, Some(Similarity::millionths(0)))] {
+            let value = member_value(Some(apart));
+            assert_ne!(value, NO_MEMBER);
+            assert_eq!(apart_of(value), apart);
+        }
+    }
 
     #[test]
     fn documents_keep_their_order_and_their_numbers() {

@@ -9,7 +9,7 @@ use operators::DocId;
 use super::manifest::{RunEntry, StateManifest};
 use super::reader::EarlierDocs;
 use super::state_folder::StateFolder;
-use super::table::{NO_LABEL, StateTable, doc_of};
+use super::table::{NO_MEMBER, NO_PARENT, StateTable, doc_of};
 use super::writer::RunsOfNight;
 
 /// Number of files of a version from which on they are merged by themselves: each worker writes one, and a lookup
@@ -66,8 +66,8 @@ pub(crate) fn compact(state: &StateFolder, manifest: &mut StateManifest) -> Resu
             StateTable::Sketches | StateTable::Texts => !is_dead(row.words[0]),
             StateTable::Documents => !is_gone(row.words[0]),
             StateTable::Ids => !is_gone(row.words[1]),
-            StateTable::Labels => row.words[1] != NO_LABEL,
-            StateTable::Clusters => !row.bytes.is_empty(),
+            StateTable::Parents => row.words[1] != NO_PARENT,
+            StateTable::Members => row.words[3] != NO_MEMBER,
             StateTable::Withdrawn => true,
         })?;
     }

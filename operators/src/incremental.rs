@@ -1,21 +1,25 @@
 //! Decisions about clusters that change: documents come in, and withdrawn documents give back what they had
 //! suppressed.
 //!
-//! A kept state remembers the matches of each cluster. When a night adds or withdraws documents, the clusters that
-//! they touch are loaded, and all that is kept about them is worked out again: who stays, which earlier
-//! decisions have changed, and what is to be stored. Nothing else of the state is read.
+//! A kept state remembers of each text that goes the text for which it goes, and of each further document of a text that text. When
+//! a night adds or withdraws documents, what it touches is decided anew: who stays, which earlier decisions have changed, and what
+//! is to be stored. Nothing else of the state is read.
 //!
 //! ```text
-//! stored cluster of 1    copies 2 of 1    pairs 1-5, 5-8
-//! document 1 goes        text 1 lives on in document 2: stored are copies 2 of 1, pairs 1-5, 5-8
-//! document 2 goes too    text 1 is dead: stored is the pair 5-8 in a cluster of 5; document 5 is restored
+//! stored    document 2 has text 1, text 5 goes for 1, text 8 stays
+//! matches   1-5, and 5-8, which is not stored
+//! 1 goes    text 1 lives on in document 2, so 5 still goes for it
+//! 2 goes    text 1 is dead: 5 asks again, finds 8, and stays; 8 goes for 5
 //! ```
 //!
 //! A *text* is named by the first document that ever had it, even after that document was withdrawn.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::record::{DocId, Pair};
+use crate::sets::similarity::Similarity;
 use crate::sides::Sides;
-use crate::survivors::{Matches, Member, NearPair, Removed, Resolve, survivors};
+use crate::survivors::{Matches, Member, Reason, Removed, Resolve, survivors};
 
 /// Change of a corpus between two nights.
 pub struct CorpusChange<'a> {
@@ -30,13 +34,13 @@ pub struct CorpusChange<'a> {
     pub reorders: bool,
 }
 
-/// A cluster as a state stores it: copies by their text, and pairs of texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredCluster {
-    /// Each document that is identical to an earlier one, with the text of both.
-    pub copies: Vec<(DocId, DocId)>,
-    /// Pairs of texts.
-    pub pairs: Vec<NearPair>,
+/// The text above a document, as a state stores it: the text that the document has, or the text for which its own text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// That text.
+    pub text: DocId,
+    /// How far the two are apart; `None` if the document has that text.
+    pub apart: Option<(u32, Option<Similarity>)>,
 }
 
 /// Clusters after a change, and what differs from those before.
@@ -50,15 +54,66 @@ pub struct ChangedClusters {
     pub members: Vec<Member>,
     /// Decision about each old document whose decision has changed, in the order of documents.
     pub corrections: Vec<(DocId, Option<Removed>)>,
-    /// Clusters to be stored by their labels, in order. Nothing is stored of a label whose cluster is empty.
-    pub stored: Vec<(DocId, StoredCluster)>,
-    /// Documents and texts whose label changes, in order; `None` if they are in no cluster any more.
-    pub labels: Vec<(DocId, Option<DocId>)>,
-    /// TextClasses of which every document is withdrawn, in order.
+    /// The parent of each document and text, in order; `None` if it has none.
+    pub parents: Vec<(DocId, Option<Parent>)>,
+    /// Texts that a document has which is not withdrawn, in order.
+    pub living_texts: Vec<DocId>,
+    /// Texts of which every document is withdrawn, in order.
     pub dead_texts: Vec<DocId>,
 }
 
+/// Texts of the state that a change moves, so that others must ask again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct MovedTexts {
+    /// Texts that go, that no document has any more, or that come later in keep order, in order: those that went for one of them
+    /// ask again.
+    pub unseated: Vec<DocId>,
+    /// Texts that come earlier in keep order, in order: one that went asks again.
+    pub risen: Vec<DocId>,
+}
+
 impl CorpusChange<'_> {
+    /// Returns the old texts of some matches that a change moves. `matches`, `rank`: as for [`CorpusChange::decide`]. A text whose
+    /// only document is withdrawn may be in no match; it is unseated, too.
+    ///
+    /// **Who must ask.** A state knows who stays and for whom each other one goes, and no other match. Let those that ask be the new
+    /// texts, those that went for an unseated one, and those that went and have risen; and let their matches with each other and
+    /// with all that stayed be known. If no more must ask, the greedy decision by the known matches is that by all: two that stay
+    /// do not match, since they stayed both before or one of them has asked; and each that goes has an earlier match that stays, by
+    /// what is known, or that it has had and that is not unseated.
+    pub fn moved<K: Ord + Copy>(&self, matches: &Matches, rank: impl Fn(DocId) -> K) -> MovedTexts {
+        let going = |doc: DocId| is_in(self.going, doc);
+        let gone_before = |doc: DocId| is_in(self.gone_before, doc);
+        let texts = TextClasses::new(matches, |doc| gone_before(doc) || going(doc));
+        let members = survivors(&texts.live(matches), Resolve::Greedy, Sides::default(), &rank);
+        let goes = members
+            .iter()
+            .filter(|member| matches!(member.removed, Some(Removed { tie: Reason::Similar(_), .. })));
+        let goes: HashSet<DocId> = goes.map(|member| member.doc).collect();
+        let mut best: HashMap<DocId, [Option<K>; 2]> = HashMap::new();
+        let firsts = texts.firsts.iter().map(|&(text, _)| (text, text));
+        let copies = matches.copies.iter().copied().filter(|(doc, text)| doc != text);
+        for (doc, text) in firsts.chain(copies).filter(|(_, text)| self.is_old(*text)) {
+            let of_text = best.entry(text).or_default();
+            let (was, is) = (self.is_old(doc) && !gone_before(doc), !gone_before(doc) && !going(doc));
+            for (best, counts) in of_text.iter_mut().zip([was, is]) {
+                *best = (*best).into_iter().chain(counts.then(|| rank(doc))).min();
+            }
+        }
+        let mut moved = MovedTexts::default();
+        for (&text, &[was, is]) in &best {
+            if is.is_none() || is > was || texts.first(text).is_some_and(|first| goes.contains(&first)) {
+                moved.unseated.push(text);
+            }
+            if is.is_some() && is < was {
+                moved.risen.push(text);
+            }
+        }
+        moved.unseated.sort_unstable();
+        moved.risen.sort_unstable();
+        moved
+    }
+
     /// Decides some clusters anew. `matches`: all that is stored about them and all matches of new documents,
     /// copies by their text and pairs by texts. `rank`: the keep order, in which the least rank comes first.
     ///
@@ -80,15 +135,14 @@ impl CorpusChange<'_> {
             }
             false => Vec::new(),
         };
-        let after = texts.stored(matches);
-        let (was, is) = [&old, &after].map(labels).into();
+        let parents = texts.parents(matches, &members);
         ChangedClusters {
             live,
             members,
             corrections,
-            stored: stored(&was, &is, after),
-            labels: changed(&was, &is),
-            dead_texts: texts.dead(),
+            parents,
+            living_texts: texts.having(true),
+            dead_texts: texts.having(false),
         }
     }
 
@@ -121,7 +175,7 @@ fn is_in(docs: &[DocId], doc: DocId) -> bool {
     docs.binary_search(&doc).is_ok()
 }
 
-/// TextClasses of some matches, some of whose documents are withdrawn.
+/// Texts of some matches, some of whose documents are withdrawn.
 struct TextClasses<G> {
     /// Each text in order, with its first document that is not withdrawn.
     firsts: Vec<(DocId, Option<DocId>)>,
@@ -149,9 +203,9 @@ impl<G: Fn(DocId) -> bool> TextClasses<G> {
         self.firsts[at].1
     }
 
-    /// Returns the texts without a live document.
-    fn dead(&self) -> Vec<DocId> {
-        self.firsts.iter().filter(|(_, first)| first.is_none()).map(|&(text, _)| text).collect()
+    /// Returns the texts that have a live document, or those that have none.
+    fn having(&self, live: bool) -> Vec<DocId> {
+        self.firsts.iter().filter(|(_, first)| first.is_some() == live).map(|&(text, _)| text).collect()
     }
 
     /// Returns the matches of live documents, where each text is named by its first live document.
@@ -167,94 +221,63 @@ impl<G: Fn(DocId) -> bool> TextClasses<G> {
         Matches { copies: copies.collect(), pairs: pairs.collect() }
     }
 
-    /// Returns the matches that are stored: those of live copies and of texts that live, by their texts.
-    fn stored(&self, matches: &Matches) -> Matches {
-        let lives = |text: DocId| self.first(text).is_some();
-        let copies = matches.copies.iter().copied().filter(|&(doc, _)| !(self.gone)(doc));
-        let pairs = matches.pairs.iter().copied().filter(|(pair, _)| lives(pair.low) && lives(pair.high));
-        Matches { copies: copies.collect(), pairs: pairs.collect() }
+    /// Returns the parent of each document and text of some matches, in order. `members`: what was decided of the live ones.
+    fn parents(&self, matches: &Matches, members: &[Member]) -> Vec<(DocId, Option<Parent>)> {
+        let texts: HashMap<DocId, DocId> = matches.copies.iter().copied().collect();
+        let text_of = |doc: DocId| texts.get(&doc).copied().unwrap_or(doc);
+        let distances = matches.pairs.iter().filter(|(pair, _)| pair.distance > 0);
+        let distances: HashMap<_, u32> =
+            distances.map(|(pair, _)| ((pair.low, pair.high), pair.distance)).collect();
+        let apart = |one: DocId, other: DocId| {
+            let Pair { low, high, .. } = Pair::new(one, other, 0);
+            distances.get(&(low, high)).copied().unwrap_or(0)
+        };
+        // A text goes if its documents go for a document of another one.
+        let mut goes: HashMap<DocId, Parent> = HashMap::new();
+        for member in members {
+            let Some(Removed { duplicate_of, tie: Reason::Similar(similarity) }) = member.removed else {
+                continue;
+            };
+            let (text, above) = (text_of(member.doc), text_of(duplicate_of));
+            goes.insert(text, Parent { text: above, apart: Some((apart(text, above), similarity)) });
+        }
+        let of_texts = self.firsts.iter().map(|&(text, _)| (text, goes.get(&text).copied()));
+        let of_copies = matches
+            .copies
+            .iter()
+            .filter(|(doc, text)| doc != text)
+            .map(|&(doc, text)| (doc, Some(Parent { text, apart: None }).filter(|_| !(self.gone)(doc))));
+        let mut parents: Vec<_> = of_texts.chain(of_copies).collect();
+        parents.sort_unstable_by_key(|of| of.0);
+        parents
     }
-}
-
-/// Returns each document and text of some matches with the label of its cluster, in order. The label is the
-/// first of them.
-fn labels(matches: &Matches) -> Vec<(DocId, DocId)> {
-    let members = survivors(matches, Resolve::Components, Sides::default(), |doc| doc);
-    let mut labels: Vec<_> = members.into_iter().map(|member| (member.doc, member.cluster)).collect();
-    labels.sort_unstable();
-    labels
-}
-
-/// Returns the label of a document.
-fn label(labels: &[(DocId, DocId)], doc: DocId) -> Option<DocId> {
-    labels.binary_search_by_key(&doc, |&(doc, _)| doc).ok().map(|at| labels[at].1)
-}
-
-/// Returns the documents whose labels differ, with their labels now.
-fn changed(was: &[(DocId, DocId)], is: &[(DocId, DocId)]) -> Vec<(DocId, Option<DocId>)> {
-    let left = was.iter().filter(|&&(doc, _)| label(is, doc).is_none()).map(|&(doc, _)| (doc, None));
-    let now = is.iter().filter(|&&(doc, now)| label(was, doc) != Some(now));
-    let mut changed: Vec<_> = left.chain(now.map(|&(doc, now)| (doc, Some(now)))).collect();
-    changed.sort_unstable();
-    changed
-}
-
-/// Divides matches into clusters by their labels, and adds an empty cluster for each label that is gone.
-fn stored(
-    was: &[(DocId, DocId)],
-    is: &[(DocId, DocId)],
-    mut matches: Matches,
-) -> Vec<(DocId, StoredCluster)> {
-    let of = |doc: DocId| label(is, doc).unwrap_or(doc);
-    matches.copies.sort_unstable_by_key(|&(doc, text)| (of(text), text, doc));
-    matches.pairs.sort_unstable_by_key(|&(pair, _)| (of(pair.low), pair));
-    let mut names: Vec<DocId> = was.iter().chain(is).map(|&(_, label)| label).collect();
-    names.sort_unstable();
-    names.dedup();
-    let (mut copies, mut pairs) = (&matches.copies[..], &matches.pairs[..]);
-    let cluster = |name: DocId| {
-        let (of_copies, of_pairs);
-        (of_copies, copies) = copies.split_at(copies.partition_point(|&(_, text)| of(text) <= name));
-        (of_pairs, pairs) = pairs.split_at(pairs.partition_point(|(pair, _)| of(pair.low) <= name));
-        (name, StoredCluster { copies: of_copies.to_vec(), pairs: of_pairs.to_vec() })
-    };
-    names.into_iter().map(cluster).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Similarity;
+    use crate::survivors::NearPair;
 
     #[test]
     fn a_withdrawn_document_gives_back_what_it_suppressed() {
         let near = Some(Similarity::ratio(9, 10));
-        let matches = Matches {
-            copies: vec![(DocId(2), DocId(1))],
-            pairs: vec![(Pair::new(DocId(1), DocId(5), 0), near), (Pair::new(DocId(5), DocId(8), 0), near)],
-        };
-        let change = |going: &[DocId], gone_before: &[DocId], matches: &Matches| {
+        let copies = vec![(DocId(2), DocId(1))];
+        let pair = |one, other| (Pair::new(DocId(one), DocId(other), 3), near);
+        let change = |going: &[DocId], gone_before: &[DocId], pairs: &[NearPair]| {
             let change = CorpusChange { first_new: DocId(9), gone_before, going, reorders: false };
-            change.decide(matches, |doc| doc)
+            change.decide(&Matches { copies: copies.clone(), pairs: pairs.to_vec() }, |doc| doc)
         };
-        let first = change(&[DocId(1)], &[], &matches);
+        let goes_for = |text| Some(Parent { text: DocId(text), apart: Some((3, near)) });
+        let first = change(&[DocId(1)], &[], &[pair(1, 5)]);
         assert_eq!(first.corrections, [(DocId(2), None)]);
-        assert_eq!((first.labels.as_slice(), first.dead_texts.as_slice()), (&[][..], &[][..]));
-        let (label, cluster) = &first.stored[0];
-        assert_eq!(
-            (first.stored.len(), *label, cluster.copies.as_slice()),
-            (1, DocId(1), &[(DocId(2), DocId(1))][..])
-        );
-        let kept = Matches { copies: cluster.copies.clone(), pairs: cluster.pairs.clone() };
-        let second = change(&[DocId(2)], &[DocId(1)], &kept);
+        assert_eq!((first.living_texts, first.dead_texts), (vec![DocId(1), DocId(5)], vec![]));
+        let of_copy = Some(Parent { text: DocId(1), apart: None });
+        assert_eq!(first.parents, [(DocId(1), None), (DocId(2), of_copy), (DocId(5), goes_for(1))]);
+        let second = change(&[DocId(2)], &[DocId(1)], &[pair(1, 5), pair(5, 8)]);
         assert_eq!(second.dead_texts, [DocId(1)]);
-        assert_eq!(
-            second.corrections.iter().map(|c| (c.0, c.1.is_some())).collect::<Vec<_>>(),
-            [(DocId(5), false), (DocId(8), true),]
-        );
-        assert_eq!(
-            second.labels,
-            [(DocId(1), None), (DocId(2), None), (DocId(5), Some(DocId(5))), (DocId(8), Some(DocId(5))),]
-        );
+        let corrections = second.corrections.iter().map(|c| (c.0, c.1.is_some()));
+        assert_eq!(corrections.collect::<Vec<_>>(), [(DocId(5), false), (DocId(8), true)]);
+        let none = [1, 2, 5].map(|doc| (DocId(doc), None));
+        assert_eq!(second.parents, [&none[..], &[(DocId(8), goes_for(5))]].concat());
     }
 }

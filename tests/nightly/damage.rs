@@ -12,7 +12,7 @@ use crate::support::{Folder, Random, Tree};
 const NIGHT: &str = "nightly --quiet --workers 2 --state state --output next --retract gone.txt next.jsonl";
 /// Tables of a state.
 const TABLES: [&str; 9] =
-    ["identities", "keys", "sketches", "texts", "documents", "ids", "labels", "clusters", "withdrawn"];
+    ["identities", "keys", "sketches", "texts", "documents", "ids", "parents", "members", "withdrawn"];
 
 /// Makes a state of two nights, of which the second has withdrawn a document.
 pub fn two_nights() -> Folder {

@@ -17,6 +17,16 @@ fn nights_are_one_batch(nightly: &'static str, batch: &'static str) {
 }
 
 #[test]
+fn nights_over_families_are_one_batch() {
+    let first = env::var("DEDUP_SEED").map_or(0, |seed| seed.parse().unwrap());
+    let simhash = "simhash:features=char:2,hamming=6";
+    let methods = [("auto", "auto:search=minhash"), ("minhash", "minhash"), (simhash, simhash)];
+    for (seed, (nightly, batch)) in (first..).zip(methods.into_iter().cycle().take(2 * methods.len())) {
+        Sequence::of_family(Method { nightly, batch }, seed).run();
+    }
+}
+
+#[test]
 fn nights_by_auto_are_one_batch() {
     nights_are_one_batch("auto", "auto:search=minhash");
 }

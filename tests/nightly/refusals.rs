@@ -65,12 +65,12 @@ fn a_state_of_an_earlier_format_is_refused() {
     let file = "state/versions/00000001.json";
     let manifest = std::fs::read_to_string(here.path(file)).unwrap();
     let (body, _) = manifest.trim_end().rsplit_once('\n').unwrap();
-    let earlier = body.replace("\"format\":4", "\"format\":3").replace("\"format\": 4", "\"format\": 3");
+    let earlier = body.replace("\"format\":5", "\"format\":4").replace("\"format\": 5", "\"format\": 4");
     assert_ne!(earlier, body);
     here.write(file, format!("{earlier}\n{}\n", blake3::hash(earlier.as_bytes()).to_hex()));
     let before = here.contents("state");
     for line in [&format!("{NIGHT} --output next a.jsonl"), "nightly check --state state --repair"] {
-        here.run(line).fails(1, &[file, "has format 3", "this program knows 4"]);
+        here.run(line).fails(1, &[file, "has format 4", "this program knows 5"]);
         assert!(here.contents("state") == before, "{line}");
     }
 }

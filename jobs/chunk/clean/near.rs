@@ -125,7 +125,7 @@ impl NearSearch<'_> {
             secret: Secret::random(),
             spill: self.searching.clone(),
             ignored: None,
-            leaders: Some(Keep::First),
+            leaders: Some(Keep::First.order()),
             night: None,
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();

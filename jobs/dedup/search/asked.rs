@@ -13,6 +13,9 @@ pub(super) struct FoundLinks {
     matches: Spool<u64>,
 }
 
+/// Similarity of a match that was not measured.
+const UNKNOWN: u64 = u64::MAX;
+
 impl FoundLinks {
     /// Begins without matches.
     pub fn new(copies: Vec<(DocId, DocId)>, spill: &SpillBudget) -> Self {
@@ -25,14 +28,20 @@ impl FoundLinks {
     }
 
     /// Adds a match.
-    pub fn add(&mut self, Pair { low, high, distance }: Pair, similarity: Similarity) {
-        self.matches.push(low, &[high.0, distance.into(), similarity.as_millionths().into()]);
+    pub fn add(&mut self, Pair { low, high, distance }: Pair, similarity: Option<Similarity>) {
+        let similarity = similarity.map_or(UNKNOWN, |similarity| similarity.as_millionths().into());
+        self.matches.push(low, &[high.0, distance.into(), similarity]);
     }
 
     /// Adds the links of a cluster.
     pub fn extend(&mut self, copies: &[(DocId, DocId)], pairs: &[(Pair, Option<Similarity>)]) {
         self.copies.extend(copies);
-        pairs.iter().for_each(|&(pair, similarity)| self.add(pair, similarity.unwrap_or(Similarity::ONE)));
+        pairs.iter().for_each(|&(pair, similarity)| self.add(pair, similarity));
+    }
+
+    /// Adds documents that are identical to another one.
+    pub fn add_copies(&mut self, copies: impl Iterator<Item = (DocId, DocId)>) {
+        self.copies.extend(copies);
     }
 
     /// Adds all links to those of all workers.
@@ -41,7 +50,12 @@ impl FoundLinks {
         self.matches.scan(|low, values| {
             let &[high, distance, similarity] = values else { bail!("matches on disk are damaged") };
             let pair = Pair { low, high: DocId(high), distance: distance as u32 };
-            all.add_pair(worker, pair, Some(Similarity::millionths(similarity as u32)));
+            let similarity = Some(similarity).filter(|&similarity| similarity != UNKNOWN);
+            all.add_pair(
+                worker,
+                pair,
+                similarity.map(|millionths| Similarity::millionths(millionths as u32)),
+            );
             Ok(())
         })
     }

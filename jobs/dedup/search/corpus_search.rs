@@ -9,12 +9,13 @@ use datasets::{MissingField, Reading};
 use operators::hash::Secret;
 use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
+use operators::search::place::Rank;
 use operators::text::ignored_lines::IgnoredLines;
-use operators::{Sides, SpillBudget};
+use operators::{DocId, Merit, Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::plan::Plan;
-use crate::dedup::keep::Keep;
+use crate::dedup::keep::KeepOrder;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
 use crate::progress::Progress;
@@ -40,7 +41,7 @@ pub(crate) struct CorpusSearch {
     pub ignored: Option<IgnoredLines>,
     /// Keep order, if of the documents that share keys with very many others only the matches are wanted by which a greedy
     /// decision removes one; `None` if every match is.
-    pub leaders: Option<Keep>,
+    pub leaders: Option<KeepOrder>,
     /// State that remembers the documents of earlier nights, and into which those of the plan are written.
     pub night: Option<NightState>,
 }
@@ -67,6 +68,21 @@ impl CorpusSearch {
             ignored: None,
             leaders: None,
             night: None,
+        }
+    }
+}
+
+impl CorpusSearch {
+    /// Returns the place of a document in keep order.
+    pub fn rank(&self, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
+        self.leaders.as_ref().map_or((0, doc), |rank| rank(doc, merit))
+    }
+
+    /// Returns the same, where documents that are withdrawn come behind all others.
+    pub fn live_rank(&self, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
+        match &self.night {
+            Some(night) if night.is_gone(doc) => (u64::MAX, DocId(u64::MAX)),
+            _ => self.rank(doc, merit),
         }
     }
 }

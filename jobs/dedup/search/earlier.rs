@@ -1,99 +1,106 @@
-//! Documents of earlier nights in a search: their texts are compared, their clusters are loaded, and their names are
+//! Documents of earlier nights in a search: their texts are compared, what is stored about them is loaded, and their names are
 //! looked up, as far as new or withdrawn documents touch them.
 
 use anyhow::{Context, Result};
-use operators::flow::{FoundMatches, MatchedDocs, WantedDocs, shuffle};
+use operators::flow::{MatchedDocs, WantedDocs, shuffle};
 use operators::{DocId, Merit};
 use timely::worker::Worker;
 
+use super::asked::FoundLinks;
 use super::corpus_search::CorpusSearch;
 use crate::state::{EarlierDocs, NightState, StateTable, found, merit_of, number_of};
 
 impl CorpusSearch {
     /// Gives the texts of earlier documents that this worker has to read, and that are wanted, to `each`, in
-    /// order.
+    /// order. `noted`: documents whose merits are wanted, too.
     pub(super) fn earlier_texts(
         &self,
         worker: &mut Worker,
         wanted: &mut WantedDocs,
-        mut each: impl FnMut(&mut Worker, DocId, &[u64], &str),
+        noted: impl Fn(DocId) -> bool,
+        mut each: impl FnMut(&mut Worker, DocId, &[u64], (&str, Option<Merit>)),
     ) -> Result<()> {
-        let Some(docs) = self.earlier_docs() else { return Ok(()) };
-        let mut texts = docs.cursor(StateTable::Texts);
+        let Some(NightState { docs, .. }) = &self.night else { return Ok(()) };
+        let (mut texts, mut documents) = (docs.cursor(StateTable::Texts), docs.cursor(StateTable::Documents));
         for split in splits(docs, worker) {
             while let Some(doc) = wanted.next_of(split)? {
-                let Some(parts) = wanted.of(doc)?.filter(|parts| !parts.is_empty()) else { continue };
+                let noted = noted(doc);
+                let Some(parts) = wanted.of(doc)?.filter(|parts| noted || !parts.is_empty()) else {
+                    continue;
+                };
                 let row = found(&mut texts, &[number_of(doc)])?;
                 let row = row.with_context(|| format!("the state lacks the text {}", number_of(doc)))?;
-                each(worker, doc, parts, str::from_utf8(row.bytes)?);
+                let merit = match noted {
+                    true => found(&mut documents, &[number_of(doc)])?.map(|row| merit_of(&row)),
+                    false => None,
+                };
+                let merit = merit.or(noted.then(Merit::default));
+                each(worker, doc, parts, (str::from_utf8(row.bytes)?, merit));
             }
         }
         Ok(())
     }
 
-    /// Returns a holder of the matches to be found. With a state it opens no exchange yet, since there are others
-    /// until the clusters are known that the matches touch.
-    pub(super) fn open_matches(&self, worker: &mut Worker) -> FoundMatches {
-        match self.night {
-            Some(_) => FoundMatches::held(&self.spill),
-            None => FoundMatches::new(worker, &self.spill),
-        }
-    }
-
     /// Whether a document is of an earlier night.
     pub(super) fn is_earlier(&self, doc: DocId) -> bool {
-        self.earlier_docs().is_some_and(|docs| doc.split() < docs.first_split())
+        self.night.as_ref().is_some_and(|night| doc.split() < night.docs.first_split())
     }
 
-    /// Adds all matches of the clusters of some earlier documents, and of those that are withdrawn. `touched`: the
-    /// documents, on any worker.
-    pub(super) fn add_earlier_clusters(
+    /// Adds what is stored of some earlier texts and of those of withdrawn documents: who has them, and the match with the text for
+    /// which one goes. `touched`: texts on any worker, and new documents.
+    pub(super) fn add_stored(
         &self,
         worker: &mut Worker,
+        NightState { docs, .. }: &NightState,
         mut touched: Vec<DocId>,
-        matches: &mut FoundMatches,
+        links: &mut FoundLinks,
     ) -> Result<()> {
-        let Some(docs) = self.earlier_docs() else { return Ok(()) };
-        let (index, peers) = (worker.index(), worker.peers());
         touched.retain(|&doc| self.is_earlier(doc));
-        let withdrawn = docs.going().iter().copied();
-        touched.extend(withdrawn.filter(|doc| doc.split() as usize % peers == index));
-        let mut labels = docs.cursor(StateTable::Labels);
-        let mut named = Vec::new();
-        for doc in met(worker, "Touched", touched) {
-            named.extend(EarlierDocs::label(&mut labels, doc)?);
+        let mut parents = docs.cursor(StateTable::Parents);
+        for doc in docs.going_of(worker.index(), worker.peers()) {
+            touched.push(EarlierDocs::text_of_doc(&mut parents, doc)?);
         }
-        let mut clusters = docs.cursor(StateTable::Clusters);
-        let labels = met(worker, "Labels", named);
-        matches.open(worker)?;
-        for label in labels {
-            let cluster = EarlierDocs::cluster(&mut clusters, label)?;
-            cluster.copies.into_iter().for_each(|(doc, text)| matches.add_copy(worker, doc, text));
-            cluster
-                .pairs
-                .into_iter()
-                .for_each(|(pair, similarity)| matches.add_pair(worker, pair, similarity));
+        let mut texts = met(worker, "Touched", touched);
+        let (mut parents, mut above) = (docs.cursor(StateTable::Parents), Vec::new());
+        for &text in &texts {
+            above.extend(EarlierDocs::goes_for(&mut parents, text)?.map(|above| (above, text)));
+        }
+        above.sort_unstable();
+        let mut members = docs.cursor(StateTable::Members);
+        for &(above, text) in &above {
+            let (pair, similarity) = EarlierDocs::tie(&mut members, above, text)?;
+            links.add(pair, similarity);
+        }
+        texts.extend(met(worker, "Above", above.into_iter().map(|(above, _)| above).collect()));
+        texts.sort_unstable();
+        texts.dedup();
+        let mut members = docs.cursor(StateTable::Members);
+        for text in texts {
+            let copies = EarlierDocs::copies(&mut members, text)?;
+            links.add_copies(copies.into_iter().map(|doc| (doc, text)));
         }
         Ok(())
     }
 
-    /// Names the earlier documents that match another one and that this worker has to read.
-    pub(super) fn name_earlier(&self, worker: &mut Worker, matched: &mut MatchedDocs) -> Result<()> {
-        let Some(docs) = self.earlier_docs() else { return Ok(()) };
+    /// Names the earlier documents that match another one and that this worker has to read. `name`: the name by the document and
+    /// its id.
+    pub(super) fn name_earlier(
+        &self,
+        worker: &mut Worker,
+        matched: &mut MatchedDocs,
+        name: impl for<'a> Fn(DocId, &'a str) -> &'a str,
+    ) -> Result<()> {
+        let Some(NightState { docs, .. }) = &self.night else { return Ok(()) };
         let mut documents = docs.cursor(StateTable::Documents);
         for split in splits(docs, worker) {
             while let Some(doc) = matched.next_of(split)? {
                 // The name of a withdrawn document may be erased, and nobody asks for it.
                 let row = found(&mut documents, &[number_of(doc)])?;
                 let (merit, id) = row.map_or((Merit::default(), &b""[..]), |row| (merit_of(&row), row.bytes));
-                matched.name(worker, doc, str::from_utf8(id)?, merit)?;
+                matched.name(worker, doc, name(doc, str::from_utf8(id)?), merit)?;
             }
         }
         Ok(())
-    }
-
-    pub(super) fn earlier_docs(&self) -> Option<&EarlierDocs> {
-        self.night.as_ref().map(|NightState { docs, .. }| docs.as_ref())
     }
 }
 
@@ -103,7 +110,7 @@ fn splits(docs: &EarlierDocs, worker: &Worker) -> impl Iterator<Item = u32> + us
 }
 
 /// Sends documents to the workers that read them, and returns those that arrive, each once and in order.
-fn met(worker: &mut Worker, name: &str, docs: Vec<DocId>) -> Vec<DocId> {
+pub(super) fn met(worker: &mut Worker, name: &str, docs: Vec<DocId>) -> Vec<DocId> {
     let mut arrived = shuffle(worker, name, docs, |doc: &DocId| u64::from(doc.split()));
     arrived.sort_unstable();
     arrived.dedup();

@@ -14,6 +14,7 @@ use operators::{Counting, FeatureCounts};
 use parking_lot::Mutex;
 use timely::worker::Worker;
 
+use super::asking::AskingTexts;
 use super::corpus_search::CorpusSearch;
 use super::crowd::Crowd;
 use super::earlier_join::EarlierJoin;
@@ -42,13 +43,15 @@ impl CorpusSearch {
         worker: &mut Worker,
         copies: &IdenticalDocs,
         (search, section): (S, impl Fn(&S::Pass) -> usize),
-        earlier: &mut Option<EarlierJoin>,
+        mut earlier: Option<&mut EarlierJoin>,
         asks: Asks,
     ) -> Result<Candidates> {
         let kept = search.clone();
+        let asking = earlier.as_ref().map(|earlier| earlier.asking);
         let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(asks);
         for (number, pass) in (0..).zip(join.passes()) {
             let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
+                asking.map_or(Ok(()), |asking| asking.records(worker, section(&pass), &mut *each))?;
                 let mut firsts = copies.walk();
                 self.section(worker, section(&pass), |worker, frame| {
                     for record in records(frame) {
@@ -59,13 +62,11 @@ impl CorpusSearch {
                 })
             };
             join.pass(worker, &pass, &mut scan)?;
-            if let Some(earlier) = earlier {
+            if let Some(earlier) = earlier.as_deref_mut() {
                 earlier.pass(worker, &kept, (number, &pass), &mut scan)?;
             }
         }
-        if let Some(earlier) = earlier {
-            earlier.finish(&kept, |pair| join.add(pair))?;
-        }
+        earlier.map_or(Ok(()), |earlier| earlier.finish(&kept))?;
         Ok(join.finish(worker, |pair| pair.low)?)
     }
 
@@ -76,12 +77,13 @@ impl CorpusSearch {
         method: &Method,
         (search, section): (S, impl Fn(&S::Pass) -> usize),
         asks: Asks,
-        (crowd, place): (&Crowd, &PlaceOf),
+        (crowd, asking, place): (&Crowd, Option<&AskingTexts>, &PlaceOf),
     ) -> Result<Candidates> {
         let search = PlacedSearch::new(search, &method.rule);
         let mut join = CandidateJoin::new(search, Skew::default(), &self.spill).asking(asks);
         for pass in join.passes() {
             let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
+                asking.map_or(Ok(()), |asking| asking.records(worker, section(&pass), &mut *each))?;
                 self.section(worker, section(&pass), |worker, frame| {
                     records(frame).for_each(|record| each(worker, record));
                 })

@@ -19,15 +19,14 @@ const HOLDERS: usize = 2;
 
 impl CorpusSearch {
     /// Writes the documents of this worker with their ids, and what is kept once for each text: the identity, and
-    /// the text itself if candidates are verified. Rows that are sorted by a hash are exchanged, so that each
+    /// the text itself if the method compares texts, so that one can ask again. Rows that are sorted by a hash are exchanged, so that each
     /// worker writes a range of them. `section`: the section with the texts.
     pub(super) fn keep_documents(
         &self,
         worker: &mut Worker,
         (night, runs): (&NightState, &mut RunsOfNight),
         copies: &IdenticalDocs,
-        section: usize,
-        verified: bool,
+        (section, with_texts): (usize, bool),
     ) -> Result<()> {
         let number = |doc: DocId| night.numbering.number(doc);
         let mut identities =
@@ -52,7 +51,7 @@ impl CorpusSearch {
                 let (document, Merit { chars, priority }) = (number(text.doc), text.merit);
                 documents.push(&[document, chars, priority.0], text.id.as_bytes())?;
                 ids.send(worker, (key_of_id(text.id.as_bytes()), document));
-                if verified && !text.text.is_empty() && firsts.is_first(text.doc) {
+                if with_texts && !text.text.is_empty() && firsts.is_first(text.doc) {
                     texts.push(&[document], text.text.as_bytes())?;
                 }
                 Ok(())

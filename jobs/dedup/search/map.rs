@@ -222,7 +222,8 @@ impl CorpusSearch {
         let budget = self.spill.shared_by(3);
         let mut identities = ExternalSort::new(&budget);
         self.section(worker, 0, |_, frame| identities.extend(records(frame)))?;
-        let mut earlier = self.earlier_docs().map(|docs| (docs, docs.cursor(StateTable::Identities)));
+        let docs = self.night.as_ref().map(|night| &night.docs);
+        let mut earlier = docs.map(|docs| (docs, docs.cursor(StateTable::Identities)));
         let found = |identity| match &mut earlier {
             Some((docs, identities)) => docs.text_of(identities, identity),
             None => Ok(None),

@@ -6,13 +6,16 @@
 //! `explain` and `rethreshold` use it.
 
 mod asked;
+mod asking;
 mod corpus_search;
 mod crowd;
 mod earlier;
 mod earlier_join;
+mod found_docs;
 mod join;
 mod kept_rows;
 mod map;
+mod night;
 mod retrieval;
 mod rounds;
 mod verify;
@@ -38,6 +41,7 @@ use self::join::FeatureCounters;
 use self::map::IdenticalDocs;
 pub(crate) use self::map::PartMapper;
 use crate::progress::{Stage, StageTimer};
+use crate::state::NightState;
 
 impl CorpusSearch {
     /// Maps the splits of this process, searches on all workers, and calls `decide` on each with its clusters.
@@ -103,16 +107,17 @@ impl CorpusSearch {
         counters: &FeatureCounters,
         found: &mut SearchResult,
     ) -> Result<GatheredClusters> {
+        if let Some(night) = &self.night {
+            return self.search_night(worker, at, (&method, night), found);
+        }
         let copies = self.collapse(worker)?;
-        let mut earlier = self.earlier_docs().map(|docs| EarlierJoin::new(docs, &self.spill));
         let prefixes = match &method.search {
             Search::Prefix => Some(self.join_prefixes(worker, &copies, &method.rule, counters)?),
             _ => None,
         };
         let Candidates { pairs, loads, crowd, .. } =
-            self.candidates(worker, &method, (&copies, prefixes.as_ref()), &mut earlier)?;
+            self.candidates(worker, &method, (&copies, prefixes.as_ref()), None)?;
         found.loads = vec![loads];
-        self.keep(worker, &copies, &method, found)?;
         at.enter(Stage::Verify);
         let copies = copies.of_input(self.sides);
         match crowd {
@@ -120,7 +125,12 @@ impl CorpusSearch {
                 drop(prefixes);
                 self.verify(worker, at, &method, pairs, copies, found)
             }
-            Some(crowd) => self.rounds(worker, at, (&method, prefixes), (pairs, copies, crowd), found),
+            Some(crowd) => {
+                let docs =
+                    self.rounds(worker, at, (&method, prefixes, None), (pairs, copies, crowd), found)?;
+                at.enter(Stage::Resolve);
+                self.gather(worker, at, &docs)
+            }
         }
     }
 
@@ -130,7 +140,7 @@ impl CorpusSearch {
         worker: &mut Worker,
         method: &Method,
         (copies, prefixes): (&IdenticalDocs, Option<&PrefixJoin>),
-        earlier: &mut Option<EarlierJoin>,
+        earlier: Option<&mut EarlierJoin>,
     ) -> Result<Candidates> {
         let asks = if self.leaders.is_some() && method.verified { Asks::Nearest } else { Asks::All };
         Ok(match &method.search {
@@ -166,15 +176,14 @@ impl CorpusSearch {
         (BandSearch::new(*minhash, &method.rule).between(self.sides), |band| Bands::section(*band))
     }
 
-    /// Writes what the state keeps of the documents of this worker, if the search has a state.
+    /// Writes what the state keeps of the documents of this worker.
     fn keep(
         &self,
         worker: &mut Worker,
         copies: &IdenticalDocs,
         method: &Method,
-        found: &mut SearchResult,
+        (night, found): (&NightState, &mut SearchResult),
     ) -> Result<()> {
-        let Some(night) = &self.night else { return Ok(()) };
         let mut runs = night.runs(&format!("{:05}", worker.index()));
         let texts = match &method.search {
             Search::SimHash64(simhash) => {
@@ -192,7 +201,8 @@ impl CorpusSearch {
             Search::Nothing => 1,
             Search::Prefix | Search::Zhou(_) => bail!("this method keeps no keys"),
         };
-        self.keep_documents(worker, (night, &mut runs), copies, texts, method.verified)?;
+        let with_texts = !matches!(method.search, Search::Nothing);
+        self.keep_documents(worker, (night, &mut runs), copies, (texts, with_texts))?;
         found.runs = runs.entries();
         Ok(())
     }

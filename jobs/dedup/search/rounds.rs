@@ -9,7 +9,7 @@
 use std::iter;
 
 use anyhow::Result;
-use operators::flow::{Candidates, FoundMatches, GatheredClusters, PrefixJoin, Skew, total};
+use operators::flow::{Candidates, FoundMatches, PrefixJoin, Skew, total};
 use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::search::crowds::Asks;
@@ -17,12 +17,14 @@ use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
 use super::asked::{AskedPairs, FoundLinks};
+use super::asking::AskingTexts;
 use super::corpus_search::{CorpusSearch, SearchResult};
 use super::crowd::{Crowd, decide};
+use super::found_docs::FoundDocs;
 use super::map::IdenticalDocs;
 use crate::corpus::name_spool::NameSpool;
-use crate::dedup::keep::Keep;
 use crate::progress::{Stage, StageTimer};
+use crate::state::NightState;
 
 /// Number of documents of the crowd that take part at the beginning.
 const FIRST: usize = 256;
@@ -38,6 +40,8 @@ struct Rounds<'a> {
     method: &'a Method,
     /// Prefixes of the crowd, if the method searches by them.
     prefixes: Option<PrefixJoin>,
+    /// Texts of a state that ask like new ones.
+    asking: Option<&'a AskingTexts>,
     crowd: Crowd,
     asked: AskedPairs,
     /// Links of clusters without a document of the crowd, which no round changes.
@@ -50,16 +54,16 @@ struct Rounds<'a> {
 }
 
 impl CorpusSearch {
-    /// Finds the clusters of this worker where keys are crowded. `pairs`: the candidates of keys that are not. `crowd`: the
-    /// documents of this worker that take part.
+    /// Finds the matches that decide where keys are crowded. `night`: the state, and its texts that ask again. `pairs`: the
+    /// candidates of keys that are not crowded. `crowd`: the documents of this worker that take part.
     pub(super) fn rounds(
         &self,
         worker: &mut Worker,
         at: &StageTimer,
-        (method, prefixes): (&Method, Option<PrefixJoin>),
+        (method, prefixes, night): (&Method, Option<PrefixJoin>, Option<(&NightState, &AskingTexts)>),
         (pairs, copies, crowd): (Sorted<Pair>, IdenticalDocs, Vec<DocId>),
         result: &mut SearchResult,
-    ) -> Result<GatheredClusters> {
+    ) -> Result<FoundDocs> {
         let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
         let of_worker = method.search.stores_texts().then(|| self.docs_of(worker)).transpose()?;
@@ -68,14 +72,18 @@ impl CorpusSearch {
             at,
             method,
             prefixes,
+            asking: night.map(|(_, asking)| asking),
             crowd: Crowd::new(crowd, of_worker, &self.spill),
             asked: AskedPairs::new(&self.spill),
             settled: FoundLinks::new(Vec::new(), &self.spill),
-            open: FoundLinks::new(copies.0, &self.spill),
+            open: FoundLinks::new(Vec::new(), &self.spill),
             names: NameSpool::new(&self.spill),
             compared: 0,
         };
-        rounds.compare_others(worker, pairs)?;
+        let touched = night.map(|(_, asking)| self.touched_by(&copies, asking));
+        rounds.open.add_copies(copies.0.into_iter());
+        let touched = touched.into_iter().flatten().chain(rounds.compare_others(worker, pairs)?).collect();
+        night.map_or(Ok(()), |(night, _)| self.add_stored(worker, night, touched, &mut rounds.open))?;
         rounds.crowd.admit(FIRST.div_ceil(worker.peers()));
         loop {
             rounds.decide(worker)?;
@@ -91,21 +99,19 @@ impl CorpusSearch {
             }
         }
         rounds.ask(worker, Asks::Staying)?;
-        at.enter(Stage::Resolve);
         result.candidates += rounds.compared;
-        let mut all = FoundMatches::new(worker, &self.spill);
-        rounds.settled.add_to(worker, &mut all)?;
-        rounds.open.add_to(worker, &mut all)?;
-        self.name_by(worker, all, rounds.names)
+        let Rounds { settled, open, names, .. } = rounds;
+        Ok(FoundDocs { links: vec![settled, open], names: Some(names) })
     }
 }
 
 impl Rounds<'_> {
-    /// Compares the candidates of keys that are not crowded, and notes the documents of the crowd.
-    fn compare_others(&mut self, worker: &mut Worker, pairs: Sorted<Pair>) -> Result<()> {
+    /// Compares the candidates of keys that are not crowded, and notes the documents of the crowd. Returns the documents of earlier
+    /// nights that match.
+    fn compare_others(&mut self, worker: &mut Worker, pairs: Sorted<Pair>) -> Result<Vec<DocId>> {
         let method = self.method;
         let Rounds { crowd, asked, open, names, .. } = self;
-        let keep = self.search.leaders.as_ref().unwrap_or(&Keep::First);
+        let (search, mut earlier) = (self.search, Vec::new());
         let of_crowd = crowd.docs().to_vec();
         let named: Vec<DocId> = open.copied().chain(of_crowd.iter().copied()).collect();
         let pairs = asked.fresh(pairs)?;
@@ -115,35 +121,52 @@ impl Rounds<'_> {
             method,
             (pairs, named.into_iter(), &of_crowd),
             |StoredText { doc, id, merit, text }, sets| {
-                names.add(doc, id, merit);
+                if !search.is_earlier(doc) {
+                    names.add(doc, id, merit);
+                }
                 if let Some(sets) = sets {
-                    crowd.note(doc, keep.rank(doc, || merit), text, (sets, &method.rule));
+                    crowd.note(doc, search.live_rank(doc, &|| merit), text, (sets, &method.rule));
                 }
             },
-            |_, pair, similarity| open.add(pair, similarity),
+            |_, pair, similarity| {
+                earlier.extend([pair.low, pair.high].into_iter().filter(|&doc| search.is_earlier(doc)));
+                open.add(pair, Some(similarity));
+            },
         )?;
-        Ok(())
+        Ok(earlier)
     }
 
     /// Asks for pairs of documents of the crowd: those that take part and stay, or for [`Asks::Staying`] all. Compares the
     /// pairs that were not compared before. Returns the number of matches of this worker, and its documents that did not
     /// ask all before them.
     fn ask(&mut self, worker: &mut Worker, asks: Asks) -> Result<(usize, Vec<DocId>)> {
-        let Rounds { search, at, method, crowd, open, .. } = self;
+        let Rounds { search, at, method, asking, crowd, open, .. } = self;
         let place = |doc| {
             crowd.place(doc).filter(|place| asks == Asks::Staying || place.takes_part() && place.stays())
         };
         at.enter(Stage::Compare);
         let Candidates { pairs, cut, .. } = match (&method.search, &self.prefixes) {
-            (Search::Bands(minhash), _) => {
-                search.join_placed(worker, method, search.bands(minhash, method), asks, (crowd, &place))?
-            }
-            (Search::SimHash64(simhash), _) => {
-                search.join_placed(worker, method, search.blocks(simhash, method), asks, (crowd, &place))?
-            }
-            (Search::SimHash128(simhash), _) => {
-                search.join_placed(worker, method, search.blocks(simhash, method), asks, (crowd, &place))?
-            }
+            (Search::Bands(minhash), _) => search.join_placed(
+                worker,
+                method,
+                search.bands(minhash, method),
+                asks,
+                (crowd, *asking, &place),
+            )?,
+            (Search::SimHash64(simhash), _) => search.join_placed(
+                worker,
+                method,
+                search.blocks(simhash, method),
+                asks,
+                (crowd, *asking, &place),
+            )?,
+            (Search::SimHash128(simhash), _) => search.join_placed(
+                worker,
+                method,
+                search.blocks(simhash, method),
+                asks,
+                (crowd, *asking, &place),
+            )?,
             (_, Some(prefixes)) => prefixes.candidates(worker, Skew::default(), asks, Some(&place))?,
             _ => Candidates::none(),
         };
@@ -152,7 +175,7 @@ impl Rounds<'_> {
         let mut new = 0;
         let each = |_: &mut Worker, pair, similarity| {
             new += 1;
-            open.add(pair, similarity);
+            open.add(pair, Some(similarity));
         };
         self.compared += match crowd.texts() {
             Some(texts) => search.compare_kept(worker, method, pairs, texts, each)?,
@@ -164,14 +187,12 @@ impl Rounds<'_> {
     /// Decides by the matches so far which documents of the crowd stay. Sets those links aside that no round changes.
     fn decide(&mut self, worker: &mut Worker) -> Result<()> {
         let Rounds { search, crowd, settled, .. } = self;
-        let keep = search.leaders.as_ref().unwrap_or(&Keep::First);
         let mut all = FoundMatches::new(worker, &search.spill);
         self.open.add_to(worker, &mut all)?;
         let mut docs = all.finish(worker)?;
-        self.names.scan(|doc, _, merit| {
-            let sort = if crowd.place(doc).is_some() { OF_CROWD } else { "" };
-            Ok(docs.name(worker, doc, sort, merit)?)
-        })?;
+        let sort = |doc| if crowd.place(doc).is_some() { OF_CROWD } else { "" };
+        search.name_earlier(worker, &mut docs, |doc, _| sort(doc))?;
+        self.names.scan(|doc, _, merit| Ok(docs.name(worker, doc, sort(doc), merit)?))?;
         let mut open = FoundLinks::new(Vec::new(), &search.spill);
         let decisions = docs.finish(worker)?.decide(worker, |batch, send| -> Result<()> {
             for (copies, pairs) in batch.clusters() {
@@ -181,7 +202,7 @@ impl Rounds<'_> {
                 let links = if changes { &mut open } else { &mut *settled };
                 links.extend(copies, pairs);
             }
-            decide(batch, search.sides, |doc| keep.rank(doc, || batch.merit(doc)), send)
+            decide(batch, search.sides, |doc| search.live_rank(doc, &|| batch.merit(doc)), send)
         })?;
         self.open = open;
         self.crowd.decided(decisions)

@@ -66,42 +66,29 @@ impl CorpusSearch {
         copies: IdenticalDocs,
         found: &mut SearchResult,
     ) -> Result<GatheredClusters> {
+        let mut matches = FoundMatches::new(worker, &self.spill);
         if !method.verified {
-            let mut matches = self.open_matches(worker);
-            let mut touched = copies.firsts();
             pairs.each(|pair| {
                 found.candidates += 1;
-                if self.is_earlier(pair.low) {
-                    touched.push(pair.low);
-                }
                 matches.add_pair(worker, pair, None);
             })?;
             drop(pairs);
             copies.add_to(worker, &mut matches);
-            self.add_earlier_clusters(worker, touched, &mut matches)?;
             return self.name_matched(worker, at, matches);
         }
-        let mut matches = self.open_matches(worker);
         // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
         let mut names = NameSpool::new(&self.spill.shared_by(Verify::HOLDERS));
-        let mut touched = copies.firsts();
         found.candidates += self.compare(
             worker,
             at,
             method,
             (pairs, copies.named(), &[]),
             |text, _| names.add(text.doc, text.id, text.merit),
-            |worker, pair, similarity| {
-                if self.is_earlier(pair.low) {
-                    touched.push(pair.low);
-                }
-                matches.add_pair(worker, pair, Some(similarity));
-            },
+            |worker, pair, similarity| matches.add_pair(worker, pair, Some(similarity)),
         )?;
         copies.add_to(worker, &mut matches);
         at.enter(Stage::Resolve);
-        self.add_earlier_clusters(worker, touched, &mut matches)?;
-        self.name_by(worker, matches, names)
+        self.name_by(worker, matches, &names)
     }
 
     /// Returns the clusters of the matches of all workers, whose documents the verification has named.
@@ -109,12 +96,11 @@ impl CorpusSearch {
         &self,
         worker: &mut Worker,
         matches: FoundMatches,
-        names: NameSpool,
+        names: &NameSpool,
     ) -> Result<GatheredClusters> {
         let mut docs = matches.finish(worker)?;
-        self.name_earlier(worker, &mut docs)?;
+        self.name_earlier(worker, &mut docs, |_, id| id)?;
         names.scan(|doc, id, merit| Ok(docs.name(worker, doc, id, merit)?))?;
-        drop(names);
         Ok(docs.finish(worker)?)
     }
 
@@ -134,8 +120,12 @@ impl CorpusSearch {
         let source = if search.stores_texts() { TextSource::MapOutput } else { TextSource::Input(at) };
         let mut packer = SetPacker::new(rule);
         let (mut verify, mut needs) = Verify::new(worker, pairs, named, packer.matching(), &self.spill)?;
-        self.earlier_texts(worker, &mut needs, |worker, doc, parts, text| {
-            let (_, packed) = packer.pack(text);
+        let of_crowd = |doc: DocId| crowd.binary_search(&doc).is_ok();
+        self.earlier_texts(worker, &mut needs, of_crowd, |worker, doc, parts, (text, merit)| {
+            let (sets, packed) = packer.pack(text);
+            if let Some(merit) = merit {
+                note(StoredText { doc, id: "", merit, text }, Some(sets));
+            }
             parts.iter().for_each(|&part| verify.send(worker, part, doc, packed));
             verify.read(worker, text.len());
         })?;
@@ -143,7 +133,7 @@ impl CorpusSearch {
             let Some(first) = needs.next_of(number)? else { continue };
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
-                    let of_crowd = crowd.binary_search(&text.doc).is_ok();
+                    let of_crowd = of_crowd(text.doc);
                     if !of_crowd && parts.is_empty() {
                         note(text, None);
                     } else {
@@ -200,7 +190,7 @@ impl CorpusSearch {
         matches: FoundMatches,
     ) -> Result<GatheredClusters> {
         let mut docs = matches.finish(worker)?;
-        self.name_earlier(worker, &mut docs)?;
+        self.name_earlier(worker, &mut docs, |_, id| id)?;
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             let Some(first) = docs.next_of(number)? else { continue };
             self.input_of(worker, at, split, first, |worker, text| {

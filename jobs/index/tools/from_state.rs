@@ -148,13 +148,8 @@ impl SegmentOfState {
     fn open(state: &StateFolder, manifest: &StateManifest) -> Result<Self> {
         let docs = EarlierDocs::open(state, manifest)?;
         let mut copies = Vec::new();
-        docs.each_cluster(|cluster| {
-            copies.extend(cluster.copies.iter().map(|&(doc, text)| (number_of(doc), number_of(text))));
-            Ok(())
-        })?;
-        copies.retain(|&(doc, text)| doc != text);
+        docs.each_copy(|doc, text| copies.push((number_of(doc), number_of(text))))?;
         copies.sort_unstable();
-        copies.dedup();
         Ok(SegmentOfState { docs, copies })
     }
 

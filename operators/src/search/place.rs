@@ -69,12 +69,12 @@ impl KeepPlace {
         let (a, b) = (one.size(), other.size());
         let enough = match one.sketched() {
             _ if a == 0 || b == 0 || one.sketched() != other.sketched() => return Some(u32::MAX),
-            Sketched::Stretches => least_in_common([a, b]),
-            Sketched::Set(kind) if rule.compares(kind, a, b) => {
+            SketchSort::Stretches => least_in_common([a, b]),
+            SketchSort::Set(kind) if rule.compares(kind, a, b) => {
                 let (overlap, least) = rule.measure(kind);
                 found.map_or(least, |found| found.max(least)).least_shared(overlap, a, b)
             }
-            Sketched::Set(_) => return Some(u32::MAX),
+            SketchSort::Set(_) => return Some(u32::MAX),
         };
         (a.min(b) >= enough).then(|| (a + b - 2 * enough) as u32)
     }
@@ -95,7 +95,7 @@ pub struct SetSketch {
 
 /// What is sketched of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sketched {
+enum SketchSort {
     Set(SetKind),
     /// Its stretches of three units, each as often as it stands there.
     Stretches,
@@ -133,11 +133,11 @@ impl SetSketch {
         self.set
     }
 
-    fn sketched(self) -> Sketched {
+    fn sketched(self) -> SketchSort {
         match self.set >> KIND_SHIFT {
-            0 => Sketched::Set(SetKind::Short),
-            1 => Sketched::Set(SetKind::Long),
-            _ => Sketched::Stretches,
+            0 => SketchSort::Set(SetKind::Short),
+            1 => SketchSort::Set(SetKind::Long),
+            _ => SketchSort::Stretches,
         }
     }
 

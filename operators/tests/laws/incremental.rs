@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use operators::incremental::{CorpusChange, StoredCluster};
+use operators::incremental::{CorpusChange, Parent};
 use operators::{DocId, Matches, Pair, Resolve, Sides, Similarity, survivors};
 
 /// A corpus in which each document has a text, and some texts match; and the state that nights have kept of
@@ -14,8 +14,8 @@ struct Nights {
     /// Text of each document, by number.
     docs: Vec<u64>,
     gone: BTreeSet<DocId>,
-    clusters: BTreeMap<DocId, StoredCluster>,
-    labels: BTreeMap<DocId, DocId>,
+    /// Texts by their documents, but for the first one; and texts by those that go for them.
+    parents: BTreeMap<DocId, Parent>,
     /// Documents that are removed.
     removed: BTreeSet<DocId>,
 }
@@ -26,10 +26,6 @@ fn similar(a: u64, b: u64) -> Option<Similarity> {
 }
 
 impl Nights {
-    fn first(&self, text: u64) -> DocId {
-        DocId(self.docs.iter().position(|&other| other == text).unwrap() as u64)
-    }
-
     /// Returns all matches by definition, among the documents that are not withdrawn.
     fn matches(&self) -> Matches {
         let live: Vec<DocId> =
@@ -46,61 +42,103 @@ impl Nights {
         Matches { copies, pairs: pairs.collect() }
     }
 
-    /// Adds documents with these texts, and withdraws others, by the clusters that are touched alone.
+    fn is_dead(&self, text: u64) -> bool {
+        (0..self.docs.len() as u64)
+            .map(DocId)
+            .all(|doc| self.docs[doc.0 as usize] != text || self.gone.contains(&doc))
+    }
+
+    /// Returns the text of a document of the state, by its first document.
+    fn text_of(&self, doc: DocId) -> DocId {
+        self.parents.get(&doc).filter(|parent| parent.apart.is_none()).map_or(doc, |parent| parent.text)
+    }
+
+    /// Returns the text for which a text goes.
+    fn goes_for(&self, text: DocId) -> Option<DocId> {
+        self.parents.get(&text).filter(|parent| parent.apart.is_some()).map(|parent| parent.text)
+    }
+
+    /// Returns the documents and texts below a text: those that have it, or those that go for it.
+    fn below(&self, text: DocId, goes: bool) -> impl Iterator<Item = DocId> {
+        let of_text =
+            move |(_, parent): &(&DocId, &Parent)| parent.text == text && parent.apart.is_some() == goes;
+        self.parents.iter().filter(of_text).map(|(&doc, _)| doc)
+    }
+
+    /// Adds documents with these texts, and withdraws others, by what the change touches alone.
     fn night(&mut self, texts: &[u64], withdrawn: &[u64], rank: impl Fn(DocId) -> (u64, DocId)) {
         let first_new = DocId(self.docs.len() as u64);
-        let old_texts: BTreeSet<u64> = self.docs.iter().copied().collect();
-        self.docs.extend(texts);
         let going: BTreeSet<DocId> =
             withdrawn.iter().map(|&doc| DocId(doc)).filter(|doc| *doc < first_new).collect();
         let going: Vec<DocId> = going.difference(&self.gone).copied().collect();
         let gone_before: Vec<DocId> = self.gone.iter().copied().collect();
-        let dead = |text: u64| {
-            let mut docs = (0..first_new.0).filter(|&doc| self.docs[doc as usize] == text);
-            docs.all(|doc| self.gone.contains(&DocId(doc)))
-        };
-        let mut matches = Matches::default();
         // A text whose documents are all withdrawn is forgotten, and begins anew.
-        let mut place: BTreeMap<u64, DocId> = old_texts
-            .iter()
-            .filter(|&&text| !dead(text))
-            .map(|&text| (text, self.alive_name(text)))
-            .collect();
+        let mut place: BTreeMap<u64, DocId> = BTreeMap::new();
+        for doc in (0..first_new.0).map(DocId).filter(|doc| !self.gone.contains(doc)) {
+            place.insert(self.docs[doc.0 as usize], self.text_of(doc));
+        }
+        let old: Vec<(u64, DocId)> = place.iter().map(|(&text, &first)| (text, first)).collect();
+        self.docs.extend(texts);
+        let (mut copies, mut asking) = (Vec::new(), Vec::new());
         for doc in (first_new.0..self.docs.len() as u64).map(DocId) {
             let text = self.docs[doc.0 as usize];
             match place.get(&text) {
-                Some(&first) => matches.copies.push((doc, first)),
+                Some(&first) => copies.push((doc, first)),
                 None => {
-                    let near =
-                        place.iter().filter_map(|(&other, &place)| Some((place, similar(other, text)?)));
-                    matches.pairs.extend(near.map(|(place, s)| (Pair::new(place, doc, 0), Some(s))));
+                    asking.push((text, doc));
                     place.insert(text, doc);
                 }
             }
         }
-        let mut touched: BTreeSet<DocId> = going.iter().copied().collect();
-        touched.extend(matches.copies.iter().map(|copy| copy.1));
-        touched.extend(matches.pairs.iter().map(|(pair, _)| pair.low));
-        let labels: BTreeSet<DocId> =
-            touched.iter().filter_map(|doc| self.labels.get(doc).copied()).collect();
-        for label in labels {
-            let cluster = &self.clusters[&label];
-            matches.copies.extend(&cluster.copies);
-            matches.pairs.extend(&cluster.pairs);
-        }
         let reorders = rank(DocId(1)) < rank(DocId(0));
         let change = CorpusChange { first_new, gone_before: &gone_before, going: &going, reorders };
+        // The only document of a text may be in no match.
+        let mut unseated: BTreeSet<DocId> =
+            going.iter().copied().filter(|&doc| self.below(doc, false).next().is_none()).collect();
+        let freed: BTreeSet<DocId> = unseated.iter().flat_map(|&text| self.below(text, true)).collect();
+        asking.extend(freed.into_iter().map(|text| (self.docs[text.0 as usize], text)));
+        let matches = loop {
+            let mut matches = Matches { copies: copies.clone(), pairs: Vec::new() };
+            let stayed = old.iter().filter(|(_, text)| self.goes_for(*text).is_none());
+            for (at, &(text, one)) in asking.iter().enumerate() {
+                for &(other_text, other) in asking[..at].iter().chain(stayed.clone()) {
+                    if let Some(similarity) = similar(text, other_text) {
+                        matches.pairs.push((Pair::new(one, other, 0), Some(similarity)));
+                    }
+                }
+            }
+            let mut touched: BTreeSet<DocId> = going.iter().map(|&doc| self.text_of(doc)).collect();
+            touched.extend(copies.iter().map(|copy| copy.1));
+            touched.extend(matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]));
+            touched.extend(asking.iter().map(|asking| asking.1));
+            touched.retain(|&text| text < first_new);
+            for text in touched.clone() {
+                if let Some(Parent { text: above, apart: Some((distance, similarity)) }) =
+                    self.parents.get(&text)
+                {
+                    touched.insert(*above);
+                    matches.pairs.push((Pair::new(*above, text, *distance), *similarity));
+                }
+            }
+            let stored = touched.iter().flat_map(|&text| self.below(text, false).map(move |doc| (doc, text)));
+            matches.copies.extend(stored);
+            let moved = change.moved(&matches, &rank);
+            let fresh: Vec<DocId> =
+                moved.unseated.into_iter().filter(|&text| unseated.insert(text)).collect();
+            let freed = fresh.into_iter().flat_map(|text| self.below(text, true));
+            let risen = moved.risen.into_iter().filter(|&text| self.goes_for(text).is_some());
+            let known = |text: &DocId| asking.iter().all(|(_, other)| other != text);
+            let more: BTreeSet<DocId> = freed.chain(risen).filter(known).collect();
+            if more.is_empty() {
+                break matches;
+            }
+            asking.extend(more.into_iter().map(|text| (self.docs[text.0 as usize], text)));
+        };
         let changed = change.decide(&matches, &rank);
-        for (label, cluster) in changed.stored {
-            match cluster == StoredCluster::default() {
-                true => self.clusters.remove(&label),
-                false => self.clusters.insert(label, cluster),
-            };
-        }
-        for (doc, label) in changed.labels {
-            match label {
-                Some(label) => self.labels.insert(doc, label),
-                None => self.labels.remove(&doc),
+        for (doc, parent) in changed.parents {
+            match parent {
+                Some(parent) => self.parents.insert(doc, parent),
+                None => self.parents.remove(&doc),
             };
         }
         for (doc, removed) in changed.corrections {
@@ -113,16 +151,6 @@ impl Nights {
         self.removed.extend(new.map(|member| member.doc));
         self.gone.extend(going);
         self.removed.retain(|doc| !self.gone.contains(doc));
-    }
-
-    /// Returns the first document of the latest life of a text.
-    fn alive_name(&self, text: u64) -> DocId {
-        let stored = self.clusters.values().flat_map(|cluster| &cluster.copies);
-        let of_text = |doc: DocId| self.docs[doc.0 as usize] == text;
-        let named = stored.filter(|(doc, _)| of_text(*doc)).map(|copy| copy.1).next();
-        let live = (0..self.docs.len() as u64).map(DocId);
-        let mut live = live.filter(|&doc| of_text(doc) && !self.gone.contains(&doc));
-        named.or_else(|| live.next()).unwrap_or_else(|| self.first(text))
     }
 }
 
@@ -140,11 +168,10 @@ proptest! {
             let expected: BTreeSet<DocId> =
                 batch.iter().filter(|member| member.removed.is_some()).map(|member| member.doc).collect();
             prop_assert_eq!(&state.removed, &expected);
-            for (doc, label) in &state.labels {
-                let cluster = &state.clusters[label];
-                let docs = cluster.copies.iter().flat_map(|&(doc, text)| [doc, text]);
-                let texts = cluster.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
-                prop_assert!(docs.chain(texts).any(|other| other == *doc));
+            for (&doc, parent) in state.parents.iter().filter(|(_, parent)| parent.apart.is_some()) {
+                let [goes, stays] = [doc, parent.text].map(|doc| state.docs[doc.0 as usize]);
+                prop_assert!(similar(goes, stays).is_some() && !state.is_dead(goes) && !state.is_dead(stays));
+                prop_assert_eq!(state.goes_for(parent.text), None);
             }
         }
     }

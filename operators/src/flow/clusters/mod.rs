@@ -32,8 +32,7 @@ use crate::sets::similarity::Similarity;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
 
-/// Number of holders that share the budget. At most four are filled at once: matches, and those that are held, or
-/// three sorts of links. The other four leave room for the verification, which ends while matches come in.
+/// Number of holders that share the budget. At most four are filled at once: matches and three sorts of links. The other four leave room for the verification, which ends while matches come in.
 const HOLDERS: usize = 8;
 
 /// A match: the two documents, the earlier one first, and its kind.
@@ -44,15 +43,8 @@ type Match = (DocId, (DocId, u64));
 /// Memory: 24 bytes a match where it arrives, and 40 for each document of this worker's matches; or the budget.
 pub struct FoundMatches {
     forest: Forest,
-    on_the_way: OnTheWay,
+    on_the_way: SortingShuffle<Match>,
     spill: SpillBudget,
-}
-
-/// Matches on their way to the workers that read their first documents.
-enum OnTheWay {
-    /// Held by the worker that has found them, until the exchange is opened.
-    Held(ExternalSort<Match>),
-    Sent(SortingShuffle<Match>),
 }
 
 impl FoundMatches {
@@ -60,31 +52,9 @@ impl FoundMatches {
     /// budget for all that follows, up to the decisions.
     pub fn new(worker: &mut Worker, spill: &SpillBudget) -> Self {
         let spill = spill.shared_by(HOLDERS);
-        let on_the_way = OnTheWay::Sent(match_shuffle(worker, &spill));
+        let on_the_way =
+            SortingShuffle::new(worker, "Matches", |found: &Match| owner(found.0), ExternalSort::new(&spill));
         FoundMatches { forest: Forest::new(&spill), on_the_way, spill }
-    }
-
-    /// The same without opening the exchange yet: matches are held where they are found, so that there can be other
-    /// exchanges until [`FoundMatches::open`]. A worker that waits in another exchange takes no matches in, and
-    /// those who send it many would wait for it forever. Memory: 24 more bytes a match, or the budget.
-    pub fn held(spill: &SpillBudget) -> Self {
-        let spill = spill.shared_by(HOLDERS);
-        let on_the_way = OnTheWay::Held(ExternalSort::new(&spill));
-        FoundMatches { forest: Forest::new(&spill), on_the_way, spill }
-    }
-
-    /// Opens the exchange, if it is not open, and sends the matches that were held. All workers must do this at the
-    /// same place in their order of shuffles.
-    ///
-    /// # Errors
-    /// Those of spilled records.
-    pub fn open(&mut self, worker: &mut Worker) -> Result<(), Error> {
-        let OnTheWay::Held(held) = &mut self.on_the_way else { return Ok(()) };
-        let held = std::mem::replace(held, ExternalSort::new(&SpillBudget::unused()));
-        let mut shuffle = match_shuffle(worker, &self.spill);
-        held.finish()?.each(|found| shuffle.send(worker, found))?;
-        self.on_the_way = OnTheWay::Sent(shuffle);
-        Ok(())
     }
 
     /// Adds a document that is identical to an earlier one, with the first of all identical ones.
@@ -99,31 +69,20 @@ impl FoundMatches {
 
     fn add(&mut self, worker: &mut Worker, found: Match) {
         self.forest.join(found.0, found.1.0);
-        match &mut self.on_the_way {
-            OnTheWay::Held(held) => held.push(found),
-            OnTheWay::Sent(shuffle) => shuffle.send(worker, found),
-        }
+        self.on_the_way.send(worker, found);
     }
 
     /// Waits for the matches of all workers, and finds their connected components.
     ///
     /// # Errors
     /// [`Error::Spill`], [`Error::DiskFull`] and [`Error::SpillLost`].
-    pub fn finish(mut self, worker: &mut Worker) -> Result<MatchedDocs, Error> {
-        self.open(worker)?;
+    pub fn finish(self, worker: &mut Worker) -> Result<MatchedDocs, Error> {
         let FoundMatches { forest, on_the_way, spill } = self;
-        let matches = MergeCursor::new(match on_the_way {
-            OnTheWay::Held(held) => held.finish()?,
-            OnTheWay::Sent(shuffle) => shuffle.finish(worker)?,
-        });
+        let matches = MergeCursor::new(on_the_way.finish(worker)?);
         let clusters = MergeCursor::new(forest.components(worker, &spill)?);
         let docs = ValueShuffle::new(worker, "ClusterDocs", &spill);
         Ok(MatchedDocs { clusters, matches, docs, read_bytes: 0, value: Vec::new(), missing: 0, spill })
     }
-}
-
-fn match_shuffle(worker: &mut Worker, spill: &SpillBudget) -> SortingShuffle<Match> {
-    SortingShuffle::new(worker, "Matches", |found: &Match| owner(found.0), ExternalSort::new(spill))
 }
 
 /// The documents of this worker that match another one. They must be asked for and named in the order of the
