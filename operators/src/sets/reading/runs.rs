@@ -35,7 +35,7 @@ pub(super) fn stretches(text: &[TextUnit]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Returns how many stretches of three units two texts of words have in common at the least, if [`Runs::of_words`] does not tell them
+/// Returns how many stretches of three units two texts of words have in common at the least, if these do not tell them
 /// apart. `counts`: those of the stretches of both.
 pub fn least_in_common(counts: [usize; 2]) -> usize {
     let [a, b] = counts;
