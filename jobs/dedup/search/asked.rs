@@ -17,9 +17,9 @@ pub(super) struct FoundLinks {
 const UNKNOWN: u64 = u64::MAX;
 
 impl FoundLinks {
-    /// Begins without matches.
-    pub fn new(copies: Vec<(DocId, DocId)>, spill: &SpillBudget) -> Self {
-        FoundLinks { copies, matches: Spool::new(spill) }
+    /// Begins without links.
+    pub fn new(spill: &SpillBudget) -> Self {
+        FoundLinks { copies: Vec::new(), matches: Spool::new(spill) }
     }
 
     /// Returns the documents that are identical to another one.

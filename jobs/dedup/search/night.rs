@@ -23,7 +23,7 @@ use crate::corpus::name_spool::NameSpool;
 use crate::progress::{Stage, StageTimer};
 use crate::state::{EarlierDocs, NightState, StateTable};
 
-/// What is sent about a text of the state: those that went for it ask again, or it does itself if it went.
+/// Words that are sent about a text of the state: those that went for it ask again, or it does itself if it went.
 const UNSEATED: u8 = 0;
 const RISEN: u8 = 1;
 
@@ -96,7 +96,7 @@ impl CorpusSearch {
             return Ok(Ok(docs));
         }
         let mut touched = self.touched_by(&copies, asking);
-        let mut links = FoundLinks::new(Vec::new(), &self.spill);
+        let mut links = FoundLinks::new(&self.spill);
         let mut add = |pair: Pair, similarity| {
             touched.extend([pair.low, pair.high].into_iter().filter(|&doc| self.is_earlier(doc)));
             links.add(pair, similarity);

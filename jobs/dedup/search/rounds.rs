@@ -9,7 +9,7 @@
 use std::iter;
 
 use anyhow::Result;
-use operators::flow::{Candidates, FoundMatches, PrefixJoin, Skew, total};
+use operators::flow::{Candidates, FoundMatches, PlaceOf, PrefixJoin, Skew, total};
 use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::search::crowds::Asks;
@@ -75,8 +75,8 @@ impl CorpusSearch {
             asking: night.map(|(_, asking)| asking),
             crowd: Crowd::new(crowd, of_worker, &self.spill),
             asked: AskedPairs::new(&self.spill),
-            settled: FoundLinks::new(Vec::new(), &self.spill),
-            open: FoundLinks::new(Vec::new(), &self.spill),
+            settled: FoundLinks::new(&self.spill),
+            open: FoundLinks::new(&self.spill),
             names: NameSpool::new(&self.spill),
             compared: 0,
         };
@@ -145,28 +145,17 @@ impl Rounds<'_> {
             crowd.place(doc).filter(|place| asks == Asks::Staying || place.takes_part() && place.stays())
         };
         at.enter(Stage::Compare);
+        let of_round: (&Crowd, _, &PlaceOf) = (crowd, *asking, &place);
         let Candidates { pairs, cut, .. } = match (&method.search, &self.prefixes) {
-            (Search::Bands(minhash), _) => search.join_placed(
-                worker,
-                method,
-                search.bands(minhash, method),
-                asks,
-                (crowd, *asking, &place),
-            )?,
-            (Search::SimHash64(simhash), _) => search.join_placed(
-                worker,
-                method,
-                search.blocks(simhash, method),
-                asks,
-                (crowd, *asking, &place),
-            )?,
-            (Search::SimHash128(simhash), _) => search.join_placed(
-                worker,
-                method,
-                search.blocks(simhash, method),
-                asks,
-                (crowd, *asking, &place),
-            )?,
+            (Search::Bands(minhash), _) => {
+                search.join_placed(worker, method, search.bands(minhash, method), asks, of_round)?
+            }
+            (Search::SimHash64(simhash), _) => {
+                search.join_placed(worker, method, search.blocks(simhash, method), asks, of_round)?
+            }
+            (Search::SimHash128(simhash), _) => {
+                search.join_placed(worker, method, search.blocks(simhash, method), asks, of_round)?
+            }
             (_, Some(prefixes)) => prefixes.candidates(worker, Skew::default(), asks, Some(&place))?,
             _ => Candidates::none(),
         };
@@ -193,7 +182,7 @@ impl Rounds<'_> {
         let sort = |doc| if crowd.place(doc).is_some() { OF_CROWD } else { "" };
         search.name_earlier(worker, &mut docs, |doc, _| sort(doc))?;
         self.names.scan(|doc, _, merit| Ok(docs.name(worker, doc, sort(doc), merit)?))?;
-        let mut open = FoundLinks::new(Vec::new(), &search.spill);
+        let mut open = FoundLinks::new(&search.spill);
         let decisions = docs.finish(worker)?.decide(worker, |batch, send| -> Result<()> {
             for (copies, pairs) in batch.clusters() {
                 let of_pairs = pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);

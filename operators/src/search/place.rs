@@ -93,7 +93,7 @@ pub struct SetSketch {
     bits: [u64; WORDS],
 }
 
-/// What is sketched of a text.
+/// Part of a text that is sketched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SketchSort {
     Set(SetKind),
