@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
-use operators::flow::FoundMatches;
+use operators::flow::{FoundMatches, reads};
 use operators::{DocId, Matches, Merit, Pair, Resolve, Similarity, SpillBudget};
 
 use crate::Common;
@@ -185,7 +185,7 @@ fn write(
         }
         let mut docs = all.finish(worker)?;
         for MemberName { doc, id, merit } in &names {
-            if doc.split() as usize % worker.peers() == worker.index() {
+            if reads(worker, *doc) {
                 docs.name(worker, *doc, id, *merit)?;
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use operators::flow::GatheredClusters;
 use operators::incremental::ChangedClusters;
-use operators::{DocId, Member, Sides, SpillBudget};
+use operators::{DocId, Member, Sides, SpillBudget, pack_apart};
 use timely::worker::Worker;
 
 use super::options::NightlyOptions;
@@ -20,8 +20,8 @@ use crate::output::OutputFolder;
 use crate::output::pair_table::{PairTable, PairsOf};
 use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable};
 use crate::state::{
-    EarlierDocs, GOES, NO_MEMBER, NO_PARENT, NightState, OF_TEXT, RunEntry, StateManifest, StateTable,
-    member_value, number_of,
+    EarlierDocs, GOES, HAS_TEXT, NO_MEMBER, NO_PARENT, NightState, OF_TEXT, RunEntry, StateManifest,
+    StateTable, number_of,
 };
 
 /// Rules by which the clusters of a night are decided, the folder of the tables, and the state.
@@ -161,7 +161,9 @@ impl StateRows {
                 self.members.push([number(text), sort, number(doc), NO_MEMBER]);
             }
             if let (Some((text, sort)), Some(parent)) = (is, parent) {
-                self.members.push([number(text), sort, number(doc), member_value(parent.apart)]);
+                let value =
+                    parent.apart.map_or(HAS_TEXT, |(distance, similarity)| pack_apart(distance, similarity));
+                self.members.push([number(text), sort, number(doc), value]);
             }
         }
         Ok(())

@@ -26,7 +26,7 @@ pub(crate) use self::night_state::NightState;
 pub(crate) use self::reader::{EarlierDocs, found};
 pub(crate) use self::state_folder::{CommittedVersion, StateFolder};
 pub(crate) use self::table::{
-    GOES, NO_MEMBER, NO_PARENT, OF_TEXT, StateTable, doc_of, key_of_id, member_value, merit_of, number_of,
+    GOES, HAS_TEXT, NO_MEMBER, NO_PARENT, OF_TEXT, StateTable, doc_of, key_of_id, merit_of, number_of,
 };
 pub(crate) use self::tiers::compact;
 pub(crate) use self::writer::{Numbering, RunsOfNight, TableWriter};

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use cluster::runs::{MergedRuns, RunCursor, RunReader};
 use operators::hash::Identity;
-use operators::{DocId, Matches, NearPair, Pair, Similarity};
+use operators::{DocId, Matches, NearPair, Pair, Similarity, unpack_apart};
 
 use super::manifest::StateManifest;
 use super::state_folder::StateFolder;
 use super::table::{
-    GOES, NO_MEMBER, NO_PARENT, OF_TEXT, StateTable, apart_of, doc_of, key_of_id, number_of, splits_below,
+    GOES, NO_MEMBER, NO_PARENT, OF_TEXT, StateTable, doc_of, key_of_id, number_of, splits_below,
 };
 
 /// The documents of earlier nights as a state remembers them, opened for lookups.
@@ -72,11 +72,6 @@ impl EarlierDocs {
         &self.going
     }
 
-    /// Returns those of them that a worker reads.
-    pub fn going_of(&self, worker: usize, workers: usize) -> impl Iterator<Item = DocId> {
-        self.going.iter().copied().filter(move |doc| doc.split() as usize % workers == worker)
-    }
-
     /// Whether every document of a text was withdrawn.
     pub fn is_dead(&self, text: DocId) -> bool {
         self.dead.binary_search(&text).is_ok()
@@ -136,7 +131,7 @@ impl EarlierDocs {
         let row = found(members, &[number_of(text), GOES, number_of(goes)])?;
         let row = row.filter(|row| row.words[3] != NO_MEMBER);
         let (distance, similarity) =
-            apart_of(row.context("the state lacks a match that it has a parent of")?.words[3]);
+            unpack_apart(row.context("the state lacks a match that it has a parent of")?.words[3]);
         Ok((Pair::new(text, goes, distance), similarity))
     }
 
@@ -213,7 +208,7 @@ fn each_member(
     members.seek(&key)?;
     while let Some(row) = members.peek_row()?.filter(|row| row.words.starts_with(&key)) {
         if row.words[3] != NO_MEMBER {
-            each(doc_of(row.words[2]), apart_of(row.words[3]));
+            each(doc_of(row.words[2]), unpack_apart(row.words[3]));
         }
         members.next_row()?;
     }

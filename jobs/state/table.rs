@@ -1,7 +1,7 @@
 //! The tables of a state.
 
 use cluster::runs::{RunRow, RunShape};
-use operators::{DocId, Merit, Priority, Similarity, hash};
+use operators::{DocId, Merit, Priority, hash};
 use serde::{Deserialize, Serialize};
 
 /// Number of bits of a document's number that count the documents of a split of the state.
@@ -68,28 +68,8 @@ pub(crate) const OF_TEXT: u64 = 0;
 pub(crate) const GOES: u64 = 1;
 /// Value of a row of members that says that the document is none any more.
 pub(crate) const NO_MEMBER: u64 = 0;
-/// Value of a row of members for a document that has the text.
-const HAS_TEXT: u64 = 1;
-/// Number of bits of such a value that hold the similarity in millionths plus one; 0 stands for none.
-const SIMILARITY_BITS: u32 = 21;
-
-/// Returns the value of a row of members. `apart`: the distance and the similarity of two texts; `None` if the document has the
-/// text.
-pub(crate) fn member_value(apart: Option<(u32, Option<Similarity>)>) -> u64 {
-    let Some((distance, similarity)) = apart else { return HAS_TEXT };
-    let similarity = similarity.map_or(0, |similarity| u64::from(similarity.as_millionths()) + 1);
-    (u64::from(distance) << SIMILARITY_BITS | similarity) << 1 | 1
-}
-
-/// Returns the distance and the similarity that the value of a row of members says.
-pub(crate) fn apart_of(value: u64) -> (u32, Option<Similarity>) {
-    let value = value >> 1;
-    let similarity = (value & ((1 << SIMILARITY_BITS) - 1)).checked_sub(1);
-    (
-        (value >> SIMILARITY_BITS) as u32,
-        similarity.map(|millionths| Similarity::millionths(millionths as u32)),
-    )
-}
+/// Value of a row of members for a document that has the text. That of a text that goes for it is what `pack_apart` makes.
+pub(crate) const HAS_TEXT: u64 = 1;
 
 impl StateTable {
     /// All tables.
@@ -145,16 +125,6 @@ pub(crate) fn merit_of(row: &RunRow) -> Merit {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn members_tell_how_far_they_are_apart() {
-        assert_ne!(member_value(None), NO_MEMBER);
-        for apart in [(0, None), (0, Some(Similarity::ONE)), (u32::MAX, Some(Similarity::millionths(0)))] {
-            let value = member_value(Some(apart));
-            assert_ne!(value, NO_MEMBER);
-            assert_eq!(apart_of(value), apart);
-        }
-    }
 
     #[test]
     fn documents_keep_their_order_and_their_numbers() {

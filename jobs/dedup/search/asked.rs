@@ -2,19 +2,18 @@
 
 use anyhow::{Result, bail};
 use operators::flow::FoundMatches;
-use operators::{DocId, ExternalSort, MergeCursor, Pair, Similarity, Sorted, SpillBudget, Spool};
+use operators::{
+    DocId, ExternalSort, MergeCursor, Pair, Similarity, Sorted, SpillBudget, Spool, pack_apart, unpack_apart,
+};
 use timely::worker::Worker;
 
-/// Links that this worker has found: identical documents, and matches of others. Memory: 16 bytes and 48 bytes each, the latter
+/// Links that this worker has found: identical documents, and matches of others. Memory: 16 bytes and 40 bytes each, the latter
 /// within the budget.
 pub(super) struct FoundLinks {
     /// Documents with the first one of those that are identical.
     copies: Vec<(DocId, DocId)>,
     matches: Spool<u64>,
 }
-
-/// Similarity of a match that was not measured.
-const UNKNOWN: u64 = u64::MAX;
 
 impl FoundLinks {
     /// Begins without links.
@@ -29,8 +28,7 @@ impl FoundLinks {
 
     /// Adds a match.
     pub fn add(&mut self, Pair { low, high, distance }: Pair, similarity: Option<Similarity>) {
-        let similarity = similarity.map_or(UNKNOWN, |similarity| similarity.as_millionths().into());
-        self.matches.push(low, &[high.0, distance.into(), similarity]);
+        self.matches.push(low, &[high.0, pack_apart(distance, similarity)]);
     }
 
     /// Adds the links of a cluster.
@@ -48,14 +46,9 @@ impl FoundLinks {
     pub fn add_to(&self, worker: &mut Worker, all: &mut FoundMatches) -> Result<()> {
         self.copies.iter().for_each(|&(doc, first)| all.add_copy(worker, doc, first));
         self.matches.scan(|low, values| {
-            let &[high, distance, similarity] = values else { bail!("matches on disk are damaged") };
-            let pair = Pair { low, high: DocId(high), distance: distance as u32 };
-            let similarity = Some(similarity).filter(|&similarity| similarity != UNKNOWN);
-            all.add_pair(
-                worker,
-                pair,
-                similarity.map(|millionths| Similarity::millionths(millionths as u32)),
-            );
+            let &[high, apart] = values else { bail!("matches on disk are damaged") };
+            let (distance, similarity) = unpack_apart(apart);
+            all.add_pair(worker, Pair { low, high: DocId(high), distance }, similarity);
             Ok(())
         })
     }

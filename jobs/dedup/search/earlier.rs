@@ -2,7 +2,7 @@
 //! looked up, as far as new or withdrawn documents touch them.
 
 use anyhow::{Context, Result};
-use operators::flow::{MatchedDocs, WantedDocs, shuffle};
+use operators::flow::{MatchedDocs, WantedDocs, reads, shuffle};
 use operators::{DocId, Merit};
 use timely::worker::Worker;
 
@@ -57,7 +57,7 @@ impl CorpusSearch {
     ) -> Result<()> {
         touched.retain(|&doc| self.is_earlier(doc));
         let mut parents = docs.cursor(StateTable::Parents);
-        for doc in docs.going_of(worker.index(), worker.peers()) {
+        for doc in docs.going().iter().copied().filter(|&doc| reads(worker, doc)) {
             touched.push(EarlierDocs::text_of_doc(&mut parents, doc)?);
         }
         let mut texts = met(worker, "Touched", touched);

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use operators::flow::{Candidates, GatheredClusters, shuffle, total};
+use operators::flow::{Candidates, GatheredClusters, reads, shuffle, total};
 use operators::method::Method;
 use operators::{DocId, Pair};
 use timely::worker::Worker;
@@ -49,7 +49,7 @@ impl CorpusSearch {
                 Err(Called(texts)) => {
                     asking.call(&texts);
                     more =
-                        texts.into_iter().filter(|text| is_of(worker, *text) && !asking.has(*text)).collect();
+                        texts.into_iter().filter(|text| reads(worker, *text) && !asking.has(*text)).collect();
                     continue;
                 }
             };
@@ -157,11 +157,6 @@ impl CorpusSearch {
 /// Texts that stay and must take part, since very many documents meet them: those of all workers.
 struct Called(Vec<DocId>);
 
-/// Whether a worker reads a document.
-fn is_of(worker: &Worker, doc: DocId) -> bool {
-    doc.split() as usize % worker.peers() == worker.index()
-}
-
 /// Sends documents to all workers, and returns those of all, each once and in order.
 fn at_all(worker: &mut Worker, docs: Vec<DocId>) -> Vec<DocId> {
     let peers = worker.peers() as u64;
@@ -179,7 +174,7 @@ fn alone_and_going(worker: &Worker, night: &NightState) -> Result<Vec<(DocId, u8
     let docs = &night.docs;
     let (mut parents, mut members) = (docs.cursor(StateTable::Parents), docs.cursor(StateTable::Members));
     let mut alone = Vec::new();
-    for doc in docs.going_of(worker.index(), worker.peers()) {
+    for doc in docs.going().iter().copied().filter(|&doc| reads(worker, doc)) {
         let is_copy = EarlierDocs::text_of_doc(&mut parents, doc)? != doc;
         if !is_copy && EarlierDocs::copies(&mut members, doc)?.is_empty() {
             alone.push((doc, UNSEATED));

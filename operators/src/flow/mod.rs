@@ -26,9 +26,16 @@ pub use verify::wanted::WantedDocs;
 pub use verify::{Matching, Verify};
 pub use zhou::{Retrieve, Retrieved};
 
+use timely::worker::Worker;
+
 use crate::record::DocId;
 
 /// Returns the worker that reads a document's split, as a number to be taken modulo the number of workers.
 fn owner(doc: DocId) -> u64 {
     doc.split().into()
+}
+
+/// Whether a worker reads a document's split.
+pub fn reads(worker: &Worker, doc: DocId) -> bool {
+    owner(doc) % worker.peers() as u64 == worker.index() as u64
 }

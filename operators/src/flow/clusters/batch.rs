@@ -5,32 +5,15 @@ use timely::worker::Worker;
 use super::values::{SortedValues, ValueShuffle, put_number, take_number};
 use crate::Error;
 use crate::merit::{Merit, Priority};
+use crate::packed_match::unpack_apart;
 use crate::record::{DocId, Pair};
-use crate::sets::similarity::Similarity;
 use crate::survivors::{Matches, NearPair};
 
 /// Number of documents from which on a batch takes no more clusters. So many stay in the processor's cache.
 const BATCH_DOCS: usize = if cfg!(test) { 8 } else { 8 << 10 };
 
-/// Kind of a match that says that the second document is identical to the first.
+/// Kind of a match that says that the second document is identical to the first. That of any other is what [`pack_apart`] makes.
 pub(super) const COPY: u64 = 0;
-/// Number of bits of the kind that hold the similarity in millionths plus one; 0 stands for none.
-const SIMILARITY_BITS: u32 = 21;
-
-/// Returns the kind of a match of two documents with this distance and similarity. It is not [`COPY`], and small
-/// for small distances.
-pub(super) fn kind(distance: u32, similarity: Option<Similarity>) -> u64 {
-    let similarity = similarity.map_or(0, |similarity| u64::from(similarity.as_millionths()) + 1);
-    (u64::from(distance) << SIMILARITY_BITS | similarity) << 1 | 1
-}
-
-/// Returns the distance and the similarity of a match that is no copy.
-fn distance_and_similarity(kind: u64) -> (u32, Option<Similarity>) {
-    let kind = kind >> 1;
-    let similarity = (kind & ((1 << SIMILARITY_BITS) - 1)).checked_sub(1);
-    ((kind >> SIMILARITY_BITS) as u32, similarity.map(|millionths| Similarity::millionths(millionths as u32)))
-}
-
 /// The clusters of this worker, in the order of their first documents, and the exchange of what is decided.
 pub struct GatheredClusters {
     docs: SortedValues,
@@ -196,7 +179,7 @@ impl ClusterBatch {
             match take_number(&mut matches) {
                 COPY => self.matches.copies.push((high, doc)),
                 kind => {
-                    let (distance, similarity) = distance_and_similarity(kind);
+                    let (distance, similarity) = unpack_apart(kind);
                     self.matches.pairs.push((Pair { low: doc, high, distance }, similarity));
                 }
             }
@@ -218,19 +201,4 @@ pub(super) fn encode(merit: Merit, id: &str, to: &mut Vec<u8>) {
 pub(super) fn encode_match(low: DocId, high: DocId, kind: u64, to: &mut Vec<u8>) {
     put_number(high.0 - low.0, to);
     put_number(kind, to);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kind_holds_distance_and_similarity() {
-        let similarities = [None, Some(Similarity::millionths(0)), Some(Similarity::ONE)];
-        for (distance, similarity) in similarities.into_iter().flat_map(|s| [(0, s), (u32::MAX, s)]) {
-            let kind = kind(distance, similarity);
-            assert!(kind > COPY);
-            assert_eq!(distance_and_similarity(kind), (distance, similarity));
-        }
-    }
 }

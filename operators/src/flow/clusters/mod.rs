@@ -18,7 +18,7 @@ mod values;
 
 use timely::worker::Worker;
 
-use self::batch::{COPY, kind};
+use self::batch::COPY;
 pub use self::batch::{ClusterBatch, GatheredClusters};
 use self::components::Forest;
 pub use self::values::{SortedValues, ValueShuffle};
@@ -27,6 +27,7 @@ use super::exchange::shuffle::SortingShuffle;
 use super::exchange::sum::total;
 use super::owner;
 use crate::merit::Merit;
+use crate::packed_match::pack_apart;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 use crate::spill::merge::MergeCursor;
@@ -65,7 +66,7 @@ impl FoundMatches {
 
     /// Adds a pair of first documents that match.
     pub fn add_pair(&mut self, worker: &mut Worker, pair: Pair, similarity: Option<Similarity>) {
-        self.add(worker, (pair.low, (pair.high, kind(pair.distance, similarity))));
+        self.add(worker, (pair.low, (pair.high, pack_apart(pair.distance, similarity))));
     }
 
     fn add(&mut self, worker: &mut Worker, found: Match) {
