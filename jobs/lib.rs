@@ -1,7 +1,7 @@
 //! The jobs of the command line: `dedup`, and in `commands` all others.
 //!
 //! The rooms use each other in one direction, from low to high: `cli`, `launch`, `progress`, `corpus`, `output`,
-//! `state`, `dedup`, `nightly`, `index`, `chunk`, `commands`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
+//! `dedup`, `state`, `nightly`, `index`, `chunk`, `commands`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
 //! file has the options that all jobs share.
 
 pub mod chunk;

@@ -98,7 +98,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
     (
         "jobs",
         &[
-            "cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "chunk",
+            "cli", "launch", "progress", "corpus", "output", "dedup", "state", "nightly", "index", "chunk",
             "commands",
         ],
     ),

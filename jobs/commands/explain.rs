@@ -5,7 +5,6 @@ use std::iter;
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::Group;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{Cost, Curve, DocId, Matches, Pair};
@@ -18,10 +17,12 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::corpus::input::{Census, Input, InputOptions};
+use crate::corpus::run::Run;
 use crate::corpus::sample::Sample;
 use crate::dedup::corpus_counts;
+use crate::dedup::earlier::NoEarlier;
 use crate::dedup::options::Verification;
-use crate::dedup::search::CorpusSearch;
+use crate::dedup::pipeline::{CorpusSearch, SearchResult, find, map};
 use crate::output::summary::skew;
 use crate::progress::Progress;
 use crate::progress::usage::ResourceUsage;
@@ -157,20 +158,26 @@ fn estimates(
         false => "",
     };
     let verify = Verification::default_of(&args.method).0;
-    let group = Arc::new(Group::alone(workers));
-    let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &group, progress)?;
+    let run = Run::alone(plan, reading, workers, progress);
+    let statistics =
+        corpus_counts::count(&args.method, lexicon, (&run.plan, &run.reading), &run.group, progress)?;
     let method = args.method.method(lexicon, &statistics, verify)?;
     let folder = tempfile::tempdir()?;
-    let search = CorpusSearch::in_folder(folder.path(), plan, reading, &group, progress);
-    let (found, matches) = search.run(method, |worker, clusters| {
+    let (mapped, found) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
+    let progress = Arc::clone(progress);
+    let of_workers = run.group.run(move |worker| {
+        let at = progress.worker(worker.index());
+        let (clusters, found) = find(worker, &at, &mapped, &mut NoEarlier)?;
         let mut all = Matches::default();
         clusters.decide(worker, |batch, _| {
             all.copies.extend(&batch.matches().copies);
             all.pairs.extend(&batch.matches().pairs);
             anyhow::Ok(())
         })?;
-        Ok(all)
+        anyhow::Ok((found, all))
     })?;
+    let (more, matches): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
+    let found = SearchResult::join(iter::once(found).chain(more));
     if found.input.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.input.docs)).into());
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores, one_line, path_of_text};
+use cluster::{Stores, one_line, path_of_text};
 use operators::method::Spec;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -19,9 +19,11 @@ use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, InputDocument};
+use crate::corpus::run::Run;
 use crate::corpus::sample::Sample;
+use crate::dedup::earlier::NoEarlier;
 use crate::dedup::finished::Finished;
-use crate::dedup::search::CorpusSearch;
+use crate::dedup::pipeline::{CorpusSearch, find, map};
 
 /// Label pairs of documents in the terminal, for eval and tune
 ///
@@ -102,17 +104,20 @@ fn draw(common: &Common, args: &Args, finished: &Finished) -> Result<LabelTable>
         let census = Census::of(&input, progress)?;
         let sample = Sample::of_texts(seed, args.sample, census.documents, method.clean());
         input.plan.sample(&sample);
-        let group = Arc::new(Group::alone(input.workers));
+        let run = Run::alone(input.plan, input.reading, input.workers, progress);
         let folder = tempfile::tempdir()?;
-        let search = CorpusSearch::in_folder(folder.path(), input.plan, input.reading, &group, progress);
         let method = method.method(&lexicon, &Statistics::default(), None)?;
-        let (_, drawn) = search.run(method, move |worker, clusters| {
+        let (mapped, _) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
+        let progress = Arc::clone(progress);
+        let drawn = run.group.run(move |worker| {
+            let at = progress.worker(worker.index());
+            let (clusters, _) = find(worker, &at, &mapped, &mut NoEarlier)?;
             let mut drawn = StratifiedDraw::new(pairs, seed);
             clusters.decide(worker, |batch, _| {
                 drawn.offer(batch);
                 anyhow::Ok(())
             })?;
-            Ok(drawn)
+            anyhow::Ok(drawn)
         })?;
         let mut all = StratifiedDraw::new(pairs, seed);
         drawn.into_iter().for_each(|drawn| all.join(drawn));

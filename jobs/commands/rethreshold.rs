@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores};
+use cluster::Stores;
 use operators::flow::{FoundMatches, reads};
 use operators::{DocId, Matches, Merit, Pair, Resolve, Similarity, SpillBudget};
 
@@ -13,6 +13,7 @@ use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
+use crate::corpus::run::Run;
 use crate::dedup::corpus_counts;
 use crate::dedup::decide::{Decided, Decider};
 use crate::dedup::finished::Finished;
@@ -20,12 +21,12 @@ use crate::dedup::guards::Guards;
 use crate::dedup::ignored_lines::CountedLines;
 use crate::dedup::keep::Keep;
 use crate::dedup::options::Verification;
+use crate::dedup::pipeline::{SearchResult, SideCounts};
 use crate::dedup::run::{DedupRun, Outcome};
-use crate::dedup::search::{SearchResult, SideCounts};
 use crate::output::OutputFolder;
 use crate::output::pair_table::PairsOf;
 use crate::output::rejects::Rejects;
-use crate::progress::{Progress, Stage};
+use crate::progress::Stage;
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///
@@ -114,11 +115,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         common,
         stores: &stores,
         job: "rethreshold",
-        group: Arc::new(Group::alone(common.workers())),
+        run: Run::alone(input.plan, input.reading, common.workers(), &Arc::default()),
         start,
-        plan: Arc::new(input.plan),
-        reading: input.reading,
-        progress: Arc::new(Progress::default()),
         options: &options,
         guards: &args.guards,
         max_rejects: None,
@@ -128,7 +126,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         summary_json: args.summary_json.as_deref(),
         key: None,
         limits: String::new(),
-        night: None,
+        companion: None,
     };
     run.run(|folder| write(&run, folder, &finished, args.threshold))
 }
@@ -146,7 +144,7 @@ fn write(
     if run.options.ignores_lines() {
         CountedLines::read(run.stores, &finished.uri)?.write(folder)?;
     }
-    let rejects = rejects(finished, folder, run.plan.splits.len())?;
+    let rejects = rejects(finished, folder, run.run.plan.splits.len())?;
     let counters = &finished.success.counters;
     let found = SearchResult {
         rejects,
@@ -173,9 +171,10 @@ fn write(
         ..SearchResult::default()
     };
     let (matches, names) = matches(finished, threshold)?;
-    let (sides, spill) = (run.options.sides(&run.plan), SpillBudget::unused());
-    let (decider, progress) = (Decider::new(folder, run.options, sides, &spill), Arc::clone(&run.progress));
-    let decided = run.group.run(move |worker| {
+    let (sides, spill) = (run.options.sides(&run.run.plan), SpillBudget::unused());
+    let (decider, progress) =
+        (Decider::new(folder, run.options, sides, &spill), Arc::clone(&run.run.progress));
+    let decided = run.run.group.run(move |worker| {
         let at = progress.worker(worker.index());
         at.enter(Stage::Resolve);
         let mut all = FoundMatches::new(worker, &spill);

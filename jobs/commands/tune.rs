@@ -109,7 +109,7 @@ fn tune(args: &Args, input: Input, lexicon: &Lexicon, progress: &Progress) -> Re
     let census = Census::of(&input, progress)?;
     let Input { plan, reading, workers } = &input;
     let group = Group::alone(*workers);
-    let statistics = corpus_counts::count(&args.method, lexicon, plan, reading, &group, progress)?;
+    let statistics = corpus_counts::count(&args.method, lexicon, (plan, reading), &group, progress)?;
     let pairs = PairClassifier::new(args.method.method(lexicon, &statistics, None)?);
     let tuned = match &args.labels {
         Some(file) => {

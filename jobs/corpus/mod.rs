@@ -7,10 +7,10 @@
 pub(crate) mod at_once;
 pub(crate) mod input;
 mod input_files;
-pub(crate) mod name_spool;
 pub(crate) mod output_layout;
 pub(crate) mod own_outputs;
 pub(crate) mod plan;
+pub(crate) mod run;
 pub(crate) mod same_input;
 pub(crate) mod sample;
 pub(crate) mod shared_sorts;

@@ -102,8 +102,7 @@ fn parse(file: Bytes) -> Result<(String, Statistics)> {
 pub(crate) fn count(
     method: &Spec,
     lexicon: &Lexicon,
-    plan: &Plan,
-    reading: &Reading,
+    (plan, reading): (&Plan, &Reading),
     group: &Group,
     progress: &Progress,
 ) -> Result<Statistics> {

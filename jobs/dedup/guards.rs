@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use cluster::Group;
 use datasets::Reading;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -13,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::tally::Tally;
 use super::verdicts::RemovedDocs;
 use crate::cli::exit::{Guarded, WrongUse};
-use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
-use crate::progress::{Progress, Stage};
+use crate::progress::Stage;
 
 /// Options of the guards.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -146,7 +145,7 @@ impl Guards {
     ) -> Result<()> {
         let Some(guard) = &self.max_removed_per_source else { return Ok(()) };
         let counted = input.counts(&guard.field, removals)?;
-        input.group.all_reduce(counted, |counted| guard.check(known.unwrap_or_default(), counted))
+        input.run.group.all_reduce(counted, |counted| guard.check(known.unwrap_or_default(), counted))
     }
 }
 
@@ -192,50 +191,43 @@ fn add(all: &mut BTreeMap<String, SourceCounts>, more: BTreeMap<String, SourceCo
 
 /// How the input is read once more to count the documents of each source.
 pub(crate) struct SourceReading<'a> {
-    pub plan: &'a Plan,
-    pub reading: &'a Reading,
+    pub run: &'a Run,
     /// Map outputs of the run, which say what it has rejected.
     pub outputs: &'a MapOutputs,
-    pub group: &'a Group,
-    pub progress: &'a Progress,
 }
 
 impl SourceReading<'_> {
     /// Returns the counts of each source in the splits of this process. `field`: the field that names the
     /// source. `removals`: the documents that would be removed.
     fn counts(&self, field: &str, removals: &RemovedDocs) -> Result<BTreeMap<String, SourceCounts>> {
-        let reading = Reading { id: Some(field.to_owned()), ..self.reading.clone() };
+        let Run { group, plan, reading, progress } = self.run;
+        let reading = Reading { id: Some(field.to_owned()), ..reading.clone() };
         let all = Mutex::new(BTreeMap::<String, SourceCounts>::new());
-        splits::each_input_split(
-            self.plan,
-            self.group,
-            (self.progress, Stage::Resolve),
-            |at, number, split| {
-                if !split.format.has_fields() {
-                    return Ok(());
-                }
-                // This reading asks for another field, so it may accept records that the run has rejected.
-                let mut rejects = self.outputs.open_rejects(number)?;
-                let mut removals = removals.of_split(number)?;
-                let mut sources = BTreeMap::<String, SourceCounts>::new();
-                let mut reader = SplitReader::new(number, split, &reading, at);
-                while let Some(batch) = reader.next()? {
-                    for doc in batch.docs() {
-                        if rejects.pass(doc.doc)? {
-                            continue;
-                        }
-                        if !sources.contains_key(doc.id) {
-                            sources.insert(doc.id.to_owned(), SourceCounts::default());
-                        }
-                        let Some(source) = sources.get_mut(doc.id) else { continue };
-                        source.docs += 1;
-                        source.removed += u64::from(removals.pass(doc.doc)?.is_some());
+        splits::each_input_split(plan, group, (progress, Stage::Resolve), |at, number, split| {
+            if !split.format.has_fields() {
+                return Ok(());
+            }
+            // This reading asks for another field, so it may accept records that the run has rejected.
+            let mut rejects = self.outputs.open_rejects(number)?;
+            let mut removals = removals.of_split(number)?;
+            let mut sources = BTreeMap::<String, SourceCounts>::new();
+            let mut reader = SplitReader::new(number, split, &reading, at);
+            while let Some(batch) = reader.next()? {
+                for doc in batch.docs() {
+                    if rejects.pass(doc.doc)? {
+                        continue;
                     }
+                    if !sources.contains_key(doc.id) {
+                        sources.insert(doc.id.to_owned(), SourceCounts::default());
+                    }
+                    let Some(source) = sources.get_mut(doc.id) else { continue };
+                    source.docs += 1;
+                    source.removed += u64::from(removals.pass(doc.doc)?.is_some());
                 }
-                add(&mut all.lock(), sources);
-                Ok(())
-            },
-        )?;
+            }
+            add(&mut all.lock(), sources);
+            Ok(())
+        })?;
         Ok(all.into_inner())
     }
 }

@@ -11,7 +11,6 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt64Array};
 use bytes::Bytes;
 use cluster::{Group, Stores};
-use datasets::Reading;
 use operators::hash::{self, Identity};
 use operators::text::ignored_lines::{IgnoredLines, hash_lines};
 use operators::{MergeCursor, SpillBudget};
@@ -23,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use super::finished::whole;
 use crate::cli::exit::WrongUse;
-use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::shared_sorts::SharedSorts;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::OutputFolder;
-use crate::progress::{Progress, Stage};
+use crate::progress::Stage;
 
 /// Path of the list below an output.
 const FILE: &str = "ignored-lines/part-00000.parquet";
@@ -64,10 +63,7 @@ pub(crate) struct CountedLines(Vec<CountedLine>);
 /// Memory: the budget while lines are read. Process 0 then holds about 6 MB of each process, and the list of at most an
 /// eighth of the budget. Disk: 16 bytes for each line of the corpus, without repeats in a document, beyond the budget.
 pub(crate) struct LineCounter<'a> {
-    pub plan: &'a Plan,
-    pub reading: &'a Reading,
-    pub group: &'a Group,
-    pub progress: &'a Progress,
+    pub run: &'a Run,
     /// Memory of this process.
     pub spill: SpillBudget,
 }
@@ -80,10 +76,11 @@ impl LineCounter<'_> {
     pub fn count(&self, least: u64) -> Result<CountedLines> {
         let sorts = SharedSorts::<Identity>::new(SORTS, &self.spill);
         let pushed = AtomicU64::new(0);
-        splits::each_split(self.plan, self.group, (self.progress, Stage::Count), |at, number, split| {
+        let Run { group, plan, reading, progress } = self.run;
+        splits::each_split(plan, group, (progress, Stage::Count), |at, number, split| {
             let (mut writer, mut lines) = (sorts.writer(), Vec::new());
             // The map stage reads these records again, and reports what cannot be read.
-            let mut reader = SplitReader::new(number, split, self.reading, at);
+            let mut reader = SplitReader::new(number, split, reading, at);
             while let Some(batch) = reader.next()? {
                 for doc in batch.docs() {
                     hash_lines(doc.text, &mut lines);
@@ -94,7 +91,7 @@ impl LineCounter<'_> {
             writer.finish();
             Ok(())
         })?;
-        merge(&sorts, pushed.into_inner(), least, (self.group, &self.spill))
+        merge(&sorts, pushed.into_inner(), least, (group, &self.spill))
     }
 }
 

@@ -6,20 +6,23 @@
 
 pub(crate) mod corpus_counts;
 pub(crate) mod decide;
+pub(crate) mod earlier;
 pub(crate) mod finished;
 pub(crate) mod guards;
 pub(crate) mod ignored_lines;
 pub(crate) mod keep;
 pub(crate) mod memory;
 pub(crate) mod options;
+pub(crate) mod pipeline;
 pub(crate) mod run;
-pub(crate) mod search;
 pub(crate) mod stars;
 pub(crate) mod tally;
 pub(crate) mod verdicts;
 pub(crate) mod write;
 
+use std::iter;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -31,16 +34,18 @@ use operators::{SpillBudget, hash};
 use serde_json::Value;
 
 use self::decide::{Decided, Decider};
+use self::earlier::NoEarlier;
 use self::guards::Guards;
 use self::ignored_lines::{CountedLines, LineCounter};
 use self::memory::MemoryOptions;
 use self::options::DedupOptions;
+use self::pipeline::{CorpusSearch, SearchResult, find, map};
 use self::run::{DedupRun, Outcome};
-use self::search::CorpusSearch;
 use crate::Common;
 use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::output::pair_table::PairsOf;
 use crate::output::{Key, OutputFolder};
@@ -128,11 +133,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         common,
         stores: &stores,
         job: "dedup",
-        group: Arc::clone(group),
+        run: Run { group: Arc::clone(group), plan, reading, progress: Arc::new(Progress::default()) },
         start,
-        plan,
-        reading,
-        progress: Arc::new(Progress::default()),
         options: &options,
         guards: &guards,
         max_rejects,
@@ -142,7 +144,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         summary_json: summary_json.as_deref(),
         key,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
-        night: None,
+        companion: None,
     };
     run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, (lines, spill)))
 }
@@ -167,38 +169,29 @@ fn warn_of_sides(common: &Common, against: &[String], inputs: &[String], plan: &
 
 /// Finds the pairs of the corpus and writes the output.
 fn search_and_write(
-    run: &DedupRun,
+    job: &DedupRun,
     folder: &Arc<OutputFolder>,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
     (lines, spill): (Option<CountedLines>, SpillBudget),
 ) -> Result<Outcome> {
-    let lines = match (lines, run.options.ignore_lines) {
-        (None, Some(least)) => Some(
-            LineCounter {
-                plan: &run.plan,
-                reading: &run.reading,
-                group: &run.group,
-                progress: &run.progress,
-                spill: spill.clone(),
-            }
-            .count(least)?,
-        ),
+    let DedupRun { run, options, .. } = job;
+    let lines = match (lines, options.ignore_lines) {
+        (None, Some(least)) => Some(LineCounter { run, spill: spill.clone() }.count(least)?),
         (lines, _) => lines,
     };
     let statistics = match statistics {
         Some(statistics) => statistics,
         None => corpus_counts::count(
-            &run.options.method,
+            &options.method,
             lexicon,
-            &run.plan,
-            &run.reading,
+            (&run.plan, &run.reading),
             &run.group,
             &run.progress,
         )?,
     };
     if run.group.index() == 0 {
-        corpus_counts::write(folder, &run.options.method, lexicon, &statistics)?;
+        corpus_counts::write(folder, &options.method, lexicon, &statistics)?;
         lines.as_ref().map_or(Ok(()), |lines| lines.write(folder))?;
     }
     let ignored = lines.as_ref().map(CountedLines::ignored);
@@ -207,27 +200,31 @@ fn search_and_write(
     let list_bytes = count.unwrap_or(0) as usize * IgnoredLines::LINE_BYTES;
     let spill = spill.without(list_bytes).shared_by(run.group.workers());
     let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
-    let sides = run.options.sides(&run.plan);
-    let decider = Decider::new(folder, run.options, sides, &spill);
+    let sides = options.sides(&run.plan);
+    let decider = Decider::new(folder, options, sides, &spill);
     let search = CorpusSearch {
-        plan: Arc::clone(&run.plan),
+        run: run.clone(),
+        method: options.method.method(lexicon, &statistics, options.threshold())?,
         sides,
-        reading: run.reading.clone(),
-        group: Arc::clone(&run.group),
-        progress: Arc::clone(&run.progress),
+        max_rejects: job.max_rejects,
         secret: outputs.secret(&run.group)?,
-        max_rejects: run.max_rejects,
         outputs,
-        spill,
+        spill: spill.clone(),
+        keeps_texts: false,
         ignored,
-        leaders: run.options.leaders(),
-        night: None,
+        leaders: options.leaders(),
     };
-    let method = run.options.method.method(lexicon, &statistics, run.options.threshold())?;
-    let (mut found, decided) =
-        search.run(method, move |worker, clusters| decider.decide(worker, clusters))?;
-    found.ignored_lines = count;
-    run.write(folder, found, Decided::join(decided))
+    let (mapped, mut found) = map(search)?;
+    let progress = Arc::clone(&run.progress);
+    let of_workers = run.group.run(move |worker| {
+        let at = progress.worker(worker.index());
+        let (clusters, found) = find(worker, &at, &mapped, &mut NoEarlier)?;
+        anyhow::Ok((found, decider.decide(worker, clusters)?))
+    })?;
+    run.progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
+    let (more, decided): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
+    found = SearchResult { ignored_lines: count, ..SearchResult::join(iter::once(found).chain(more)) };
+    job.write(folder, found, Decided::join(decided))
 }
 
 /// Returns the key by which process 0 recognises the work of a killed run that this run may resume. The key

@@ -7,15 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores, path_of_text};
-use datasets::Reading;
+use cluster::{Stores, path_of_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::decide::Decided;
 use super::guards::{Guards, SourceReading};
 use super::options::DedupOptions;
-use super::search::SearchResult;
+use super::pipeline::SearchResult;
 use super::tally::Tally;
 use super::verdicts::Verdicts;
 use super::write::write;
@@ -23,13 +22,12 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
-use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::output::pair_table::write_no_clusters;
 use crate::output::summary::{Counters, Summary};
-use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
+use crate::output::{Companion, FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
-use crate::state::NightCommit;
+use crate::progress::{Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
@@ -46,13 +44,10 @@ use crate::state::NightCommit;
 pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
     pub stores: &'a Stores,
-    pub group: Arc<Group>,
+    pub run: Run,
     /// Name of the job.
     pub job: &'static str,
     pub start: Instant,
-    pub plan: Arc<Plan>,
-    pub reading: Reading,
-    pub progress: Arc<Progress>,
     pub options: &'a DedupOptions,
     pub guards: &'a Guards,
     /// Number of records that may be rejected; `None` for any number.
@@ -66,8 +61,8 @@ pub(crate) struct DedupRun<'a> {
     pub key: Option<Key>,
     /// Text of the guards and limits that can stop the run once its verdicts are known.
     pub limits: String,
-    /// Version of a state that is committed together with the output.
-    pub night: Option<&'a NightCommit>,
+    /// State whose next version is committed together with the output.
+    pub companion: Option<&'a dyn Companion>,
 }
 
 /// Work done before the commit, by one process or by all together.
@@ -119,17 +114,17 @@ impl DedupRun<'_> {
     /// # Errors
     /// When the file of the summary cannot be written or is an input; those of [`watch`].
     pub fn run(&self, work: impl FnOnce(&Arc<OutputFolder>) -> Result<Outcome>) -> Result<u8> {
-        if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
+        if let Some(file) = self.summary_json.filter(|file| self.run.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
         // A file in the output cannot be checked before the output exists.
         let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(self.output));
-        if let Some(file) = self.summary_json.filter(|_| self.group.index() == 0).filter(elsewhere) {
+        if let Some(file) = self.summary_json.filter(|_| self.run.group.index() == 0).filter(elsewhere) {
             ReportFile::check(file)?;
         }
-        let (options, process) = (&self.common.progress, self.group.index());
-        let watched = self.plan.watched(options, self.job, self.output, &self.configuration, process)?;
-        let Outcome { summary, others, rejected } = watch(options, &watched, &self.progress, || {
+        let (options, process) = (&self.common.progress, self.run.group.index());
+        let watched = self.run.plan.watched(options, self.job, self.output, &self.configuration, process)?;
+        let Outcome { summary, others, rejected } = watch(options, &watched, &self.run.progress, || {
             let Some(folder) = self.claim()?.map(Arc::new) else { return Ok(Outcome::default()) };
             // An earlier run whose commit was decided under the same guards leaves nothing else to do.
             let outcome = match folder.decided.as_ref().filter(|_| !folder.rehearsal) {
@@ -140,7 +135,7 @@ impl DedupRun<'_> {
         })?;
         if let Some(summary) = summary.filter(|_| !options.quiet) {
             say(&summary);
-            say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
+            say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
         }
         Ok(if rejected { 3 } else { 0 })
     }
@@ -149,11 +144,11 @@ impl DedupRun<'_> {
     /// nothing is left for them to do.
     fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
-        let (key, group) = (self.key.as_ref(), &self.group);
+        let (key, group) = (self.key.as_ref(), &self.run.group);
         let shared = group.all_reduce((), |_| -> Result<_> {
-            self.plan.refuse_hidden_names()?;
+            self.run.plan.refuse_hidden_names()?;
             let mut folder =
-                OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, group)?;
+                OutputFolder::claim(self.stores, self.output, self.overwrite, &self.run.plan, key, group)?;
             if self.overwrite && folder.decided.as_ref().is_some_and(|job| job.guards == self.limits) {
                 folder.show_or_give_up(key)?;
             }
@@ -170,7 +165,7 @@ impl DedupRun<'_> {
         match (claimed, shared) {
             (Some(folder), _) => Ok(Some(folder)),
             (None, shared) => {
-                shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, &self.plan)).transpose()
+                shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, &self.run.plan)).transpose()
             }
         }
     }
@@ -178,7 +173,7 @@ impl DedupRun<'_> {
     /// Checks what all processes have found and decided, then writes and commits the output. `found`, `decided`:
     /// results of this process.
     pub fn write(&self, folder: &OutputFolder, found: SearchResult, decided: Decided) -> Result<Outcome> {
-        let group = self.group.as_ref();
+        let group = self.run.group.as_ref();
         let searched = seconds(self.start.elapsed());
         let mut joined = None;
         let keeps_none = group.all_reduce((found, decided.tally), |all| -> Result<_> {
@@ -191,24 +186,18 @@ impl DedupRun<'_> {
             Ok(kept == 0)
         })?;
         let outputs = folder.map_outputs();
-        let input = SourceReading {
-            plan: &self.plan,
-            reading: &self.reading,
-            outputs: &outputs,
-            group,
-            progress: &self.progress,
-        };
+        let input = SourceReading { run: &self.run, outputs: &outputs };
         let known = joined.as_ref().map(|(found, tally)| (found.input.docs, tally.to_remove()));
         self.guards.check_sources(known, &decided.removals, &input)?;
         let mut summary = None;
         if let Some((found, tally)) = joined {
-            found.rejects.write(folder, 0, &outputs, &self.plan, &self.reading)?;
+            found.rejects.write(folder, 0, &outputs, &self.run.plan, &self.run.reading)?;
             if tally.has_no_clusters() {
                 write_no_clusters(folder)?;
             }
-            summary = Some(tally.summary(&self.plan, self.configuration.clone(), &found, searched));
+            summary = Some(tally.summary(&self.run.plan, self.configuration.clone(), &found, searched));
         }
-        let stands_for_all = keeps_none.then_some(self.plan.first_of_input());
+        let stands_for_all = keeps_none.then_some(self.run.plan.first_of_input());
         let verdicts = Verdicts { removals: decided.removals, stands_for_all };
         if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
@@ -217,14 +206,13 @@ impl DedupRun<'_> {
                 .as_ref()
                 .map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
-        let (written, mut files) =
-            write(&self.plan, &self.reading, &verdicts, folder, group, &self.progress)?;
+        let (written, mut files) = write(&self.run, &verdicts, folder)?;
         if group.index() > 0 {
             files.add(folder.files_of_no_split())?;
         }
-        let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
+        let spilled_bytes = self.run.progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
-        let done = Done { written, files, process, stages: self.progress.totals() };
+        let done = Done { written, files, process, stages: self.run.progress.totals() };
         let (decided, mut summary, mut others) = (summary, None, Vec::new());
         let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
@@ -243,18 +231,18 @@ impl DedupRun<'_> {
                 bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
             }
         }
-        if self.plan.reference_files > 0 && found.reference.docs == 0 {
-            self.progress.warn("the reference has no document, so nothing is removed for its sake");
+        if self.run.plan.reference_files > 0 && found.reference.docs == 0 {
+            self.run.progress.warn("the reference has no document, so nothing is removed for its sake");
         }
-        found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
-        found.rejects.check_some_read(found.input.docs, &self.plan, &self.reading)?;
+        found.rejects.check(self.max_rejects, &self.run.plan, &self.run.reading)?;
+        found.rejects.check_some_read(found.input.docs, &self.run.plan, &self.run.reading)?;
         Ok(found)
     }
 
     /// Finishes the commit of an earlier run, and prints its counters.
     fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<Outcome> {
         // The other processes have nothing to do, so they may end from here on.
-        self.group.settle();
+        self.run.group.settle();
         folder.finish_decided()?;
         self.say_decided(&job.success)
     }
@@ -278,7 +266,9 @@ impl DedupRun<'_> {
     fn write_summary(&self, json: &str) {
         let written = self.summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(json));
         if let Err(error) = written {
-            self.progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+            self.run
+                .progress
+                .warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
         }
     }
 
@@ -294,18 +284,18 @@ impl DedupRun<'_> {
         let Written { kept, removed, rejected } = written;
         check_ledger(&summary.counters, written)?;
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
-        self.progress.set_outcomes([kept, removed, rejected]);
+        self.run.progress.set_outcomes([kept, removed, rejected]);
         summary.stages = stages.iter().map(StageRow::of).collect();
         summary.seconds.insert("whole", seconds(self.start.elapsed()));
-        let at = self.progress.worker(0);
+        let at = self.run.progress.worker(0);
         at.enter(Stage::Commit);
         // The other processes have finished their work, so they may end from here on.
-        self.group.settle();
-        if let Some(night) = self.night {
-            summary.state = Some(night.prepare(&mut summary.counters)?);
+        self.run.group.settle();
+        if let Some(companion) = self.companion {
+            summary.state = Some(companion.prepare(&mut summary.counters)?);
         }
         let success = folder.commit(&summary, files, &self.limits)?;
-        self.night.map_or(Ok(()), NightCommit::commit)?;
+        self.companion.map_or(Ok(()), Companion::commit)?;
         self.write_summary(&success);
         Ok(summary)
     }

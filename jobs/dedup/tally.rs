@@ -9,7 +9,7 @@ use operators::{DocId, Member, Pair, Reason, Sides, Similarity, hash};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::search::SearchResult;
+use super::pipeline::SearchResult;
 use crate::corpus::plan::{PLACES, Plan};
 use crate::output::pair_table::WrittenPair;
 use crate::output::summary::{Counters, InputEntry, ReferenceCounters, SamplePair, Summary, skew};

@@ -3,26 +3,22 @@
 use std::iter;
 
 use anyhow::Result;
-use cluster::Group;
 use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
 
 use super::verdicts::{RecordFates, Verdicts};
-use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
-use crate::progress::{Progress, Stage, StageTimer};
+use crate::progress::{Stage, StageTimer};
 
 /// Writes the kept and removed records of the splits of this process. Returns their numbers and the files
 /// that hold them.
 pub(crate) fn write(
-    plan: &Plan,
-    reading: &Reading,
+    Run { group, plan, reading, progress }: &Run,
     verdicts: &Verdicts,
     folder: &OutputFolder,
-    group: &Group,
-    progress: &Progress,
 ) -> Result<(Written, FileList)> {
     let outputs = folder.map_outputs();
     let results = splits::each_input_split(plan, group, (progress, Stage::Write), |at, number, split| {

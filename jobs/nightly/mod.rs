@@ -1,12 +1,13 @@
 //! The job `nightly`: cleans what is new against everything that earlier nights have brought, and gives back what
 //! withdrawn documents had suppressed.
 //!
-//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the
-//! clusters that it touches, and `partitions.rs` finds the nights that are not done yet. `tools.rs` has the tools for
+//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `earlier` adds the documents of
+//! the state to its search, `decide.rs` decides the clusters that it touches, and `partitions.rs` finds the nights that are not done yet. `tools.rs` has the tools for
 //! a state, of which `export.rs`, `repair.rs` and `stats.rs` have the larger ones. This room uses `dedup` and `state`.
 
 mod args;
 mod decide;
+mod earlier;
 mod export;
 mod night;
 mod night_work;

@@ -19,6 +19,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::cli::values::{id_lines, without_cr};
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
 use crate::dedup::options::DedupOptions;
@@ -253,11 +254,8 @@ impl<'a> Night<'a> {
             common,
             stores: &self.stores,
             job: "nightly",
-            group: Arc::clone(group),
+            run: Run { group: Arc::clone(group), plan, reading, progress: Arc::new(Progress::default()) },
             start: self.start,
-            plan,
-            reading,
-            progress: Arc::new(Progress::default()),
             options: &of_dedup,
             guards: &args.guards,
             max_rejects: args.max_rejects,
@@ -267,7 +265,7 @@ impl<'a> Night<'a> {
             summary_json: args.summary_json.as_deref(),
             key,
             limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
-            night: Some(&commit),
+            companion: Some(&commit),
         };
         let version = manifest.version + 1;
         let (numbering, docs) = (Numbering::new(docs.first_split(), []), Arc::new(docs));
@@ -287,7 +285,7 @@ impl<'a> Night<'a> {
             ..NightEntry::default()
         };
         let work =
-            NightWork { run: &run, args: &args, lexicon: &lexicon, state, manifest, night, commit: &commit };
+            NightWork { job: &run, args: &args, lexicon: &lexicon, state, manifest, night, commit: &commit };
         run.run(|folder| work.search_and_write(folder, statistics, spill))
     }
 

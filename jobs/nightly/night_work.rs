@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use operators::hash::Secret;
@@ -12,10 +13,11 @@ use operators::{DocId, Sides, SpillBudget};
 
 use super::args::NightArgs;
 use super::decide::NightDecider;
+use super::earlier::StateSearch;
 use crate::dedup::corpus_counts;
 use crate::dedup::decide::Decided;
+use crate::dedup::pipeline::{CorpusSearch, SearchResult, find, map};
 use crate::dedup::run::{DedupRun, Outcome};
-use crate::dedup::search::CorpusSearch;
 use crate::output::OutputFolder;
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, RunEntry, StateManifest, StateTable,
@@ -24,7 +26,7 @@ use crate::state::{
 
 /// Inputs of the work of a claimed night.
 pub(super) struct NightWork<'a> {
-    pub run: &'a DedupRun<'a>,
+    pub job: &'a DedupRun<'a>,
     pub args: &'a NightArgs,
     pub lexicon: &'a Lexicon,
     pub state: NightState,
@@ -42,51 +44,56 @@ impl NightWork<'_> {
         statistics: Option<Statistics>,
         spill: SpillBudget,
     ) -> Result<Outcome> {
-        let NightWork { run, args, lexicon, mut state, mut manifest, mut night, commit } = self;
-        let method = &args.options.method;
+        let NightWork { job, args, lexicon, mut state, mut manifest, mut night, commit } = self;
+        let (run, method) = (&job.run, &args.options.method);
         let statistics = match statistics {
             Some(statistics) => statistics,
             None => {
-                corpus_counts::count(method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?
+                corpus_counts::count(method, lexicon, (&run.plan, &run.reading), &run.group, &run.progress)?
             }
         };
         let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
         let of_run = outputs.secret(&run.group)?;
         let secret = if manifest.nights.is_empty() { of_run } else { Secret::of_words(manifest.secret) };
         let search = CorpusSearch {
-            plan: Arc::clone(&run.plan),
-            reading: run.reading.clone(),
-            group: Arc::clone(&run.group),
-            progress: Arc::clone(&run.progress),
-            secret,
-            max_rejects: run.max_rejects,
-            outputs,
-            spill: spill.clone(),
+            run: run.clone(),
+            method: method.method(lexicon, &statistics, job.options.threshold())?,
             sides: Sides::default(),
+            max_rejects: job.max_rejects,
+            outputs,
+            secret,
+            spill: spill.clone(),
+            keeps_texts: true,
             ignored: None,
             leaders: None,
-            night: Some(state.clone()),
         };
-        let ready = method.method(lexicon, &statistics, run.options.threshold())?;
-        let mapped = search.map_all(&ready)?;
-        let records = run.group.all_reduce(mapped.records.clone(), |all| -> Result<_> {
+        let (mut mapped, found) = map(search)?;
+        let records = run.group.all_reduce(found.records.clone(), |all| -> Result<_> {
             Ok(all.into_iter().flatten().collect::<BTreeMap<u32, u64>>())
         })?;
         state.numbering = Numbering::new(state.docs.first_split(), records.into_values());
         let before = manifest.clone();
         let keep = args.options.policy.clone().order(manifest.clone(), state.numbering.clone());
-        let search = CorpusSearch { night: Some(state.clone()), leaders: Some(Arc::clone(&keep)), ..search };
+        mapped.search.leaders = Some(Arc::clone(&keep));
         let decider =
-            NightDecider::new(folder, state.clone(), before, keep, &args.options, run.options, &spill);
-        let (mut found, decided) =
-            search.find(mapped, ready, move |worker, clusters| decider.decide(worker, clusters))?;
+            NightDecider::new(folder, state.clone(), before, keep, &args.options, job.options, &spill);
+        let (progress, of_worker, budget) = (Arc::clone(&run.progress), state.clone(), spill.clone());
+        let of_workers = run.group.run(move |worker| {
+            let at = progress.worker(worker.index());
+            let mut earlier = StateSearch::new(&of_worker, &budget);
+            let (clusters, found) = find(worker, &at, &mapped, &mut earlier)?;
+            let decided = decider.decide(worker, clusters)?;
+            anyhow::Ok((found, decided, earlier.runs))
+        })?;
+        run.progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
 
-        let mut runs = std::mem::take(&mut found.runs);
+        let (mut counts, mut runs) = (vec![found], Vec::new());
         let (mut parts, mut dead_texts, mut succeeded, mut corrections) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
-        for of_worker in decided {
+        for (found, of_worker, kept) in of_workers {
+            counts.push(found);
             parts.push(of_worker.decided);
-            runs.extend(of_worker.runs);
+            runs.extend(kept.into_iter().chain(of_worker.runs));
             dead_texts.extend(of_worker.dead_texts);
             succeeded.extend(of_worker.succeeded);
             corrections += of_worker.corrections;
@@ -114,7 +121,7 @@ impl NightWork<'_> {
             manifest.nights.push(night);
             commit.set(manifest, runs)
         })?;
-        run.write(folder, found, Decided::join(parts))
+        job.write(folder, SearchResult::join(counts), Decided::join(parts))
     }
 }
 

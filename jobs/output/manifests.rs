@@ -53,12 +53,12 @@ pub(crate) struct JobManifest {
     /// Every file of the output.
     pub files: FileList,
     /// Files of an earlier output that this job replaces or removes; only in a store of uploads.
-    pub earlier: Earlier,
+    pub earlier: EarlierOutput,
 }
 
 /// Content of the folders of an earlier output at the moment when a job is decided.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Earlier {
+pub(crate) struct EarlierOutput {
     /// Tags of the files that the job replaces, by the names of the files.
     pub replaced: BTreeMap<String, String>,
     /// Names of files that the job removes.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::manifest::{RunEntry, StateManifest};
 use super::state_folder::{PreparedNight, StateFolder};
 use super::tiers::merge_tiers;
+use crate::output::Companion;
 use crate::output::summary::{Counters, NightCounters};
 
 /// A version of a state that becomes visible with the output of its night.
@@ -34,10 +35,10 @@ impl NightCommit {
         *self.night.lock() = Some(PreparedNight::new(manifest, &self.output)?);
         Ok(())
     }
+}
 
-    /// Writes down that the version is about to be committed with the output, and returns what `_SUCCESS` says of
-    /// it. `counters`: those of the run, to which those of the night are added.
-    pub fn prepare(&self, counters: &mut Counters) -> Result<Value> {
+impl Companion for NightCommit {
+    fn prepare(&self, counters: &mut Counters) -> Result<Value> {
         let mut night = self.night.lock();
         let mut manifest = night.take().context("the night has written no state")?.manifest;
         if let Some(entry) = manifest.nights.last_mut() {
@@ -54,8 +55,7 @@ impl NightCommit {
         Ok(stamp)
     }
 
-    /// Commits the version, after the output.
-    pub fn commit(&self) -> Result<()> {
+    fn commit(&self) -> Result<()> {
         let night = self.night.lock();
         let manifest = &night.as_ref().context("the night has written no state")?.manifest;
         self.folder.commit(manifest)

@@ -16,10 +16,12 @@ use serde::Serialize;
 use super::doc_names::SplitGroups;
 use crate::corpus::at_once::each_with;
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::splits::SplitReader;
+use crate::dedup::earlier::NoEarlier;
 use crate::dedup::keep::Keep;
-use crate::dedup::search::{CorpusSearch, PartMapper, SearchResult};
+use crate::dedup::pipeline::{CorpusSearch, Mapped, PartMapper, SearchResult, find};
 use crate::output::map_output::MapOutputs;
 use crate::progress::{Progress, Stage, StageTimer};
 
@@ -114,19 +116,23 @@ impl NearSearch<'_> {
         groups: &SplitGroups,
         sorts: usize,
     ) -> Result<(Arc<SharedSorts<NearUnit>>, NearCounts)> {
-        let search = CorpusSearch {
-            plan: Arc::clone(self.plan),
-            sides: Sides::default(),
-            reading: self.reading.clone(),
+        let run = Run {
             group: Arc::new(Group::alone(self.workers)),
+            plan: Arc::clone(self.plan),
+            reading: self.reading.clone(),
             progress: Arc::clone(self.progress),
+        };
+        let search = CorpusSearch {
+            run: run.clone(),
+            method: self.method.clone(),
+            sides: Sides::default(),
             max_rejects: None,
             outputs: self.outputs.clone(),
             secret: Secret::random(),
             spill: self.searching.clone(),
+            keeps_texts: false,
             ignored: None,
             leaders: Some(Keep::First.order()),
-            night: None,
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();
         let mapped = each_with(
@@ -136,39 +142,41 @@ impl NearSearch<'_> {
             |at, &group| {
                 let mut firsts = MergeCursor::new(firsts.take(group)?);
                 let splits = groups.splits(group).map(|split| {
-                    let parts = search.map_parts(split, self.method.cleaner.clone())?;
+                    let parts = search.map_parts(split)?;
                     at.split(split, self.plan.split(split).uri(), || self.map(at, split, &mut firsts, parts))
                 });
                 Ok(SearchResult::join(splits.collect::<Result<Vec<_>>>()?))
             },
         )?;
         let near = Arc::new(SharedSorts::<NearUnit>::new(sorts, &self.sorting));
-        let found = Arc::clone(&near);
-        let decided =
-            search.find(SearchResult::join(mapped), self.method.clone(), move |worker, clusters| {
-                let (mut writer, mut count) = (found.writer(), 0);
-                clusters.decide(worker, |batch, _| -> Result<()> {
-                    for member in survivors(batch.matches(), Resolve::Greedy, Sides::default(), |doc| doc) {
-                        let Some(Removed { duplicate_of, tie }) = member.removed else { continue };
-                        let [identity, kept] =
-                            [member.doc, duplicate_of].map(|unit| identity_of(batch.id(unit)));
-                        let similarity = match tie {
-                            Reason::Similar(Some(similarity)) => similarity,
-                            // The two differ only in what is cleaned away.
-                            _ => Similarity::ONE,
-                        };
-                        let (identity, kept) = (identity?, kept?);
-                        writer.push(sort_of(identity, sorts), NearUnit { identity, kept, similarity });
-                        count += 1;
-                    }
-                    Ok(())
-                })?;
-                writer.finish();
-                Ok(count)
-            });
-        let (found, counts) = decided?;
-        let (different_units, candidates) = (found.input.docs, found.candidates);
-        Ok((near, NearCounts { different_units, candidates, near_units: counts.iter().sum() }))
+        let (found, progress) = (Arc::clone(&near), Arc::clone(self.progress));
+        let counts = SearchResult::join(mapped);
+        let mapped = Mapped::new(search);
+        let decided = run.group.run(move |worker| {
+            let at = progress.worker(worker.index());
+            let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
+            let (mut writer, mut count) = (found.writer(), 0);
+            clusters.decide(worker, |batch, _| -> Result<()> {
+                for member in survivors(batch.matches(), Resolve::Greedy, Sides::default(), |doc| doc) {
+                    let Some(Removed { duplicate_of, tie }) = member.removed else { continue };
+                    let [identity, kept] = [member.doc, duplicate_of].map(|unit| identity_of(batch.id(unit)));
+                    let similarity = match tie {
+                        Reason::Similar(Some(similarity)) => similarity,
+                        // The two differ only in what is cleaned away.
+                        _ => Similarity::ONE,
+                    };
+                    let (identity, kept) = (identity?, kept?);
+                    writer.push(sort_of(identity, sorts), NearUnit { identity, kept, similarity });
+                    count += 1;
+                }
+                Ok(())
+            })?;
+            writer.finish();
+            anyhow::Ok((counts.candidates, count))
+        })?;
+        let candidates = decided.iter().map(|of_worker| of_worker.0).sum();
+        let near_units = decided.iter().map(|of_worker| of_worker.1).sum();
+        Ok((near, NearCounts { different_units: counts.input.docs, candidates, near_units }))
     }
 
     /// Maps the units of a split that are the first of their kind. `firsts`: those of its documents come next.

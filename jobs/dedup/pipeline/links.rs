@@ -1,15 +1,49 @@
-//! The pairs that rounds have compared so far, and the links of documents that they have found.
+//! Links of documents that a search has found: identical ones and matches; and the pairs that rounds have compared so far.
 
 use anyhow::{Result, bail};
 use operators::flow::FoundMatches;
 use operators::{
-    DocId, ExternalSort, MergeCursor, Pair, Similarity, Sorted, SpillBudget, Spool, pack_apart, unpack_apart,
+    DocId, ExternalSort, MergeCursor, Pair, Sides, Similarity, Sorted, SpillBudget, Spool, pack_apart,
+    unpack_apart,
 };
 use timely::worker::Worker;
 
+/// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.
+#[derive(Clone, Default)]
+pub(crate) struct IdenticalDocs(pub Vec<(DocId, DocId)>);
+
+impl IdenticalDocs {
+    /// Begins to walk over all documents in their order, to tell the first ones from the others.
+    pub fn walk(&self) -> FirstsWalk<'_> {
+        FirstsWalk { rest: &self.0 }
+    }
+
+    /// Leaves out the documents of the reference. The first of those that are identical stands for all of them.
+    pub fn of_input(mut self, sides: Sides) -> Self {
+        self.0.retain(|copy| !sides.is_reference(copy.0));
+        self
+    }
+}
+
+/// Tells of documents in ascending order whether no earlier one is identical.
+pub(crate) struct FirstsWalk<'a> {
+    /// Documents that are identical to an earlier one, without those that were passed.
+    rest: &'a [(DocId, DocId)],
+}
+
+impl FirstsWalk<'_> {
+    /// Whether no earlier document is identical to this one. Documents must be asked for in ascending order.
+    pub fn is_first(&mut self, doc: DocId) -> bool {
+        while self.rest.first().is_some_and(|copy| copy.0 < doc) {
+            self.rest = &self.rest[1..];
+        }
+        self.rest.first().is_none_or(|copy| copy.0 != doc)
+    }
+}
+
 /// Links that this worker has found: identical documents, and matches of others. Memory: 16 bytes and 40 bytes each, the latter
 /// within the budget.
-pub(super) struct FoundLinks {
+pub(crate) struct FoundLinks {
     /// Documents with the first one of those that are identical.
     copies: Vec<(DocId, DocId)>,
     matches: Spool<u64>,
@@ -19,6 +53,11 @@ impl FoundLinks {
     /// Begins without links.
     pub fn new(spill: &SpillBudget) -> Self {
         FoundLinks { copies: Vec::new(), matches: Spool::new(spill) }
+    }
+
+    /// Begins with documents that are identical to another one.
+    pub fn of_copies(copies: IdenticalDocs, spill: &SpillBudget) -> Self {
+        FoundLinks { copies: copies.0, matches: Spool::new(spill) }
     }
 
     /// Returns the documents that are identical to another one.
@@ -40,6 +79,16 @@ impl FoundLinks {
     /// Adds documents that are identical to another one.
     pub fn add_copies(&mut self, copies: impl Iterator<Item = (DocId, DocId)>) {
         self.copies.extend(copies);
+    }
+
+    /// Calls `each` with the first of identical documents, for each other one, and with both documents of each match.
+    pub fn each_doc(&self, mut each: impl FnMut(DocId)) -> Result<()> {
+        self.copies.iter().for_each(|copy| each(copy.1));
+        self.matches.scan(|low, values| {
+            each(low);
+            each(DocId(values[0]));
+            Ok(())
+        })
     }
 
     /// Adds all links to those of all workers.

@@ -1,12 +1,13 @@
-//! A search of a planned corpus, and its result.
+//! A search of the corpus of a run, and what it counts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use cluster::{Group, Local, text_of_path};
-use datasets::{MissingField, Reading};
+use cluster::{Local, text_of_path};
+use datasets::MissingField;
 use operators::hash::Secret;
+use operators::method::Method;
 use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
 use operators::search::place::Rank;
@@ -14,21 +15,17 @@ use operators::text::ignored_lines::IgnoredLines;
 use operators::{DocId, Merit, Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::dedup::keep::KeepOrder;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
-use crate::progress::Progress;
-use crate::state::{NightState, RunEntry};
 
-/// A search of a planned corpus.
+/// A search of the corpus of a run.
 pub(crate) struct CorpusSearch {
-    pub plan: Arc<Plan>,
+    pub run: Run,
+    pub method: Method,
     /// Pairs that are looked for.
     pub sides: Sides,
-    pub reading: Reading,
-    pub group: Arc<Group>,
-    pub progress: Arc<Progress>,
     /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,
     /// Folder of the map output.
@@ -37,53 +34,35 @@ pub(crate) struct CorpusSearch {
     pub secret: Secret,
     /// Memory of each worker, beyond which its records are spilled.
     pub spill: SpillBudget,
+    /// Whether the map output also has the whole texts of methods that do not compare stored ones, in a section behind the others.
+    pub keeps_texts: bool,
     /// Lines that are left out of the comparison, if any are.
     pub ignored: Option<IgnoredLines>,
     /// Keep order, if of the documents that share keys with very many others only the matches are wanted by which a greedy
     /// decision removes one; `None` if every match is.
     pub leaders: Option<KeepOrder>,
-    /// State that remembers the documents of earlier nights, and into which those of the plan are written.
-    pub night: Option<NightState>,
 }
 
 impl CorpusSearch {
-    /// Prepares a search by this process, without a limit of memory or rejects, whose map output lies in `folder`.
-    pub fn in_folder(
-        folder: &Path,
-        plan: Plan,
-        reading: Reading,
-        group: &Arc<Group>,
-        progress: &Arc<Progress>,
-    ) -> Self {
+    /// Prepares a search without a limit of memory or rejects, whose map output lies in `folder`.
+    pub fn in_folder(folder: &Path, run: Run, method: Method) -> Self {
         CorpusSearch {
-            plan: Arc::new(plan),
+            run,
+            method,
             sides: Sides::default(),
-            reading,
-            group: Arc::clone(group),
-            progress: Arc::clone(progress),
             max_rejects: None,
             outputs: MapOutputs::new(Arc::new(Local), text_of_path(folder.as_os_str())),
             secret: Secret::random(),
             spill: SpillBudget::unused(),
+            keeps_texts: false,
             ignored: None,
             leaders: None,
-            night: None,
         }
     }
-}
 
-impl CorpusSearch {
     /// Returns the place of a document in keep order.
     pub fn rank(&self, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
         self.leaders.as_ref().map_or((0, doc), |rank| rank(doc, merit))
-    }
-
-    /// Returns the same, where documents that are withdrawn come behind all others.
-    pub fn live_rank(&self, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
-        match &self.night {
-            Some(night) if night.is_gone(doc) => (u64::MAX, DocId(u64::MAX)),
-            _ => self.rank(doc, merit),
-        }
     }
 }
 
@@ -134,8 +113,6 @@ pub(crate) struct SearchResult {
     pub records: BTreeMap<u32, u64>,
     /// Number of lines that were left out of the comparison, if there is a list of them.
     pub ignored_lines: Option<u64>,
-    /// Files of the state that were written.
-    pub runs: Vec<RunEntry>,
 }
 
 impl SearchResult {
@@ -151,7 +128,6 @@ impl SearchResult {
             all.loads.append(&mut part.loads);
             all.records.append(&mut part.records);
             all.ignored_lines = all.ignored_lines.max(part.ignored_lines);
-            all.runs.append(&mut part.runs);
         }
         all
     }

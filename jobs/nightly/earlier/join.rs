@@ -1,5 +1,7 @@
 //! The join of new documents with those that a state remembers: each new key is looked up among the kept ones.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use cluster::runs::{MergedRuns, RunCursor};
 use foldhash::{HashMap, HashSet};
@@ -39,10 +41,8 @@ type NewKey = (u128, (DocId, u64));
 ///
 /// Cost: for each new key a seek and the kept keys that it meets; for each different pair a seek among the
 /// sketches and the parents. Memory: 32 bytes a key of a pass and a pair, or the budget; 16 bytes for each text of a key with very many.
-pub(super) struct EarlierJoin<'a> {
-    docs: &'a EarlierDocs,
-    /// Texts that take part, which this join leaves out.
-    pub asking: &'a AskingTexts,
+pub(super) struct EarlierJoin {
+    docs: Arc<EarlierDocs>,
     /// A cursor in each run of kept keys. They are not merged, since a key leads to many rows of large states.
     keys: Vec<RunCursor>,
     found: ExternalSort<KeptPair>,
@@ -54,15 +54,14 @@ pub(super) struct EarlierJoin<'a> {
     of_holder: SpillBudget,
 }
 
-impl<'a> EarlierJoin<'a> {
+impl EarlierJoin {
     /// Begins without pairs.
-    pub fn new(docs: &'a EarlierDocs, asking: &'a AskingTexts, spill: &SpillBudget) -> Self {
+    pub fn new(docs: &Arc<EarlierDocs>, spill: &SpillBudget) -> Self {
         let of_holder = spill.shared_by(HOLDERS);
         let found = ExternalSort::new(&of_holder).once();
         let pairs = ExternalSort::new(&of_holder).once();
         EarlierJoin {
-            docs,
-            asking,
+            docs: Arc::clone(docs),
             keys: docs.cursors(StateTable::Keys),
             found,
             pairs,
@@ -73,12 +72,14 @@ impl<'a> EarlierJoin<'a> {
     }
 
     /// Finds the kept keys that meet the keys of new records in one pass. Passes must be made in order. `number`:
-    /// that of the pass. `scan`: gives the records of this worker.
+    /// that of the pass. `asking`: texts that take part, which this join leaves out. `scan`: gives the records of this worker and
+    /// of these.
     pub fn pass<S: KeptSearch>(
         &mut self,
         worker: &mut Worker,
         search: &S,
         (number, pass): (u64, &S::Pass),
+        asking: &AskingTexts,
         scan: RecordScan<'_, S::Record, anyhow::Error>,
     ) -> Result<()> {
         let mut new = ExternalSort::new(&self.of_holder).once();
@@ -100,7 +101,7 @@ impl<'a> EarlierJoin<'a> {
                     meet(run, number, (first, first | rest), &mut met)?;
                 }
                 met.retain(|(_, text, _)| {
-                    !self.docs.is_dead(*text) && !self.asking.was_called(*text) && !self.called.contains(text)
+                    !self.docs.is_dead(*text) && !asking.was_called(*text) && !self.called.contains(text)
                 });
                 if met.len() > CROWDED {
                     self.leave_out_those_that_go(&mut met)?;

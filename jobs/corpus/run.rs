@@ -1,0 +1,32 @@
+//! A run over a corpus, as one process of the job sees it.
+
+use std::sync::Arc;
+
+use cluster::Group;
+use datasets::Reading;
+
+use super::plan::Plan;
+use crate::progress::Progress;
+
+/// What every stage of a run over a corpus needs. A clone is of the same run.
+#[derive(Clone)]
+pub(crate) struct Run {
+    /// The processes of the job, of which this is one.
+    pub group: Arc<Group>,
+    pub plan: Arc<Plan>,
+    /// How records are read.
+    pub reading: Reading,
+    pub progress: Arc<Progress>,
+}
+
+impl Run {
+    /// Makes the run of a process that is alone.
+    pub fn alone(plan: Plan, reading: Reading, workers: usize, progress: &Arc<Progress>) -> Self {
+        Run {
+            group: Arc::new(Group::alone(workers)),
+            plan: Arc::new(plan),
+            reading,
+            progress: Arc::clone(progress),
+        }
+    }
+}

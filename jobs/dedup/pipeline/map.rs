@@ -1,0 +1,146 @@
+//! The map stage: stores what the later stages need of each document, one map output for each split.
+
+use anyhow::Result;
+use operators::Doc;
+use operators::method::Search;
+use operators::method::map_records::{Bands, Fingerprints, Identities, Mapper, Texts, Words};
+use operators::text::Cleaner;
+use operators::text::cleaned::is_code;
+use operators::text::ignored_lines::LineCleaner;
+
+use super::corpus_search::{CorpusSearch, SearchResult, SideCounts};
+use super::mapped::{Head, Mapped};
+use crate::corpus::run::Run;
+use crate::corpus::split::Split;
+use crate::corpus::splits::{self, SplitReader};
+use crate::output::map_output::MapOutputWriter;
+use crate::output::rejects::{RejectLimit, Rejects};
+use crate::progress::{Stage, StageTimer};
+
+/// Maps the splits of this process. Returns the counts and rejects of all of them, too.
+///
+/// # Errors
+/// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
+pub(crate) fn map(search: CorpusSearch) -> Result<(Mapped, SearchResult)> {
+    let method = search.method.clone();
+    // Texts that differ in ignored lines alone have one fingerprint, and are not identical.
+    let by_text = Some(search.secret).filter(|_| method.verified || search.ignored.is_some());
+    let counts = match method.search {
+        Search::Nothing => search.map_by(&Identities::new(search.secret)),
+        Search::SimHash64(simhash) => search.map_by(&Fingerprints::new(simhash, by_text)),
+        Search::SimHash128(simhash) => search.map_by(&Fingerprints::new(simhash, by_text)),
+        Search::Bands(minhash) => search.map_by(&Bands::new(method.rule, minhash, search.secret)),
+        Search::Prefix => search.map_by(&Texts::new(search.secret)),
+        Search::Zhou(zhou) => search.map_by(&Words::new(zhou)),
+    }?;
+    Ok((Mapped::new(search), counts))
+}
+
+impl CorpusSearch {
+    /// Begins the map output of a split whose documents the caller makes of parts of those of the input. It serves the
+    /// search by prefixes alone, since parts have no bands or fingerprints.
+    pub fn map_parts(&self, split: u32) -> Result<PartMapper> {
+        let (texts, cleaner) = (Texts::new(self.secret), self.method.cleaner.clone());
+        let writer = self.outputs.create(split, texts.sections())?;
+        let head = Head { secret: self.secret.identity(""), ..Head::default() };
+        Ok(PartMapper { cleaner, texts, writer, head })
+    }
+
+    /// Maps the splits of this process, except those whose map output exists. Returns the counts and rejects
+    /// of all of them.
+    fn map_by(&self, mapper: &impl Mapper) -> Result<SearchResult> {
+        let Run { group, plan, reading, progress } = &self.run;
+        let limit = RejectLimit::new(self.max_rejects, plan, reading);
+        let cleaner = LineCleaner::new(self.method.cleaner.clone(), self.ignored.clone());
+        let mapped = splits::each_split(plan, group, (progress, Stage::Map), |at, number, split| {
+            let Head { counts, rejects, .. } =
+                self.map_split(at, number, split, (cleaner.clone(), mapper.clone()), &limit)?;
+            let records = [(number, counts.docs + rejects.count())].into();
+            let [input, reference] = match plan.is_reference(number) {
+                true => [SideCounts::default(), counts],
+                false => [counts, SideCounts::default()],
+            };
+            Ok(SearchResult { rejects, input, reference, records, ..SearchResult::default() })
+        })?;
+        Ok(SearchResult::join(mapped))
+    }
+
+    fn map_split(
+        &self,
+        at: &StageTimer,
+        number: u32,
+        split: &Split,
+        (mut cleaner, mut mapper): (LineCleaner, impl Mapper),
+        limit: &RejectLimit,
+    ) -> Result<Head> {
+        let secret = self.secret.identity("");
+        if let Some(head) = self.outputs.finished::<Head>(number)?.filter(|head| head.secret == secret) {
+            // Later readings of the split are compared with these checksums.
+            split.restore(&head.sums)?;
+            limit.count(&head.rejects)?;
+            split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
+            return Ok(head);
+        }
+        let split = &split.noting();
+        let mut head = Head { secret, ..Head::default() };
+        head.counts.code = cleaner.knows_code().then_some(0);
+        let sections = mapper.sections();
+        let of_state = usize::from(self.keeps_texts && !mapper.stores_texts());
+        let mut writer = self.outputs.create(number, sections + of_state)?;
+        let mut reader = SplitReader::new(number, split, &self.run.reading, at);
+        while let Some(mut batch) = reader.next()? {
+            head.counts.docs += batch.docs().len() as u64;
+            head.counts.text_bytes += batch.text_bytes() as u64;
+            head.counts.replaced += batch.replaced();
+            let mut rejects = Rejects::default();
+            for reject in &batch.take_rejects() {
+                rejects.add(reject);
+                writer.reject(reject)?;
+            }
+            limit.count(&rejects)?;
+            head.rejects.join(rejects);
+            for doc in batch.docs() {
+                let text = cleaner.clean(doc.text);
+                if let Some(code) = &mut head.counts.code {
+                    *code += u64::from(is_code(text.whole));
+                }
+                head.counts.shortened += u64::from(text.compared.len() < text.whole.len());
+                let (of_mapper, of_state) = writer.sections().split_at_mut(sections);
+                head.counts.without_text += u64::from(!mapper.map(&doc, text, of_mapper));
+                // A night ignores no lines, so what is compared is the whole text.
+                of_state.iter_mut().for_each(|section| Texts::put(&doc, text.whole, section));
+            }
+            writer.write()?;
+        }
+        head.counts.without_field = reader.without_field().map(|missing| (number, missing));
+        head.sums = split.sums();
+        writer.finish(&head)?;
+        Ok(head)
+    }
+}
+
+/// Map output of a split whose documents are not those of the input but parts of them.
+pub(crate) struct PartMapper {
+    cleaner: Cleaner,
+    texts: Texts,
+    writer: MapOutputWriter,
+    head: Head,
+}
+
+impl PartMapper {
+    /// Maps the next part. The parts of a split come in order, and each has a number of its own.
+    pub fn add(&mut self, part: &Doc) -> Result<()> {
+        let text = self.cleaner.clean(part.text);
+        let has_text = self.texts.map(part, text.into(), self.writer.sections());
+        self.head.counts.without_text += u64::from(!has_text);
+        self.head.counts.docs += 1;
+        self.head.counts.text_bytes += part.text.len() as u64;
+        self.writer.write()
+    }
+
+    /// Ends the map output of the split.
+    pub fn finish(self) -> Result<SearchResult> {
+        self.writer.finish(&self.head)?;
+        Ok(SearchResult { input: self.head.counts, ..SearchResult::default() })
+    }
+}

@@ -1,0 +1,80 @@
+//! The pipeline: map, collapse, join, verify, each a function in a file of its name.
+//!
+//! ```text
+//! map         the splits of this process      Mapped          what the search needs of each document
+//! collapse    identities                      IdenticalDocs   equal texts are one
+//! join        records                         Joined          candidates, and the documents with crowded keys
+//! verify      candidates and their texts      Matched         matches of these
+//! rounds      the crowd, as often as needed   Matched         more matches, until those that stay are known
+//! gather      matches of all workers          clusters        each on one worker, with the names of its documents
+//! ```
+//!
+//! The caller decides the clusters. `zhou2017` has a search of its own (`retrieve.rs`). What documents of earlier nights add is
+//! `Earlier`. This room uses `progress`, `corpus` and `output`; `dedup` and all that search use it.
+
+mod collapse;
+mod corpus_search;
+mod crowd;
+mod gather;
+mod join;
+mod links;
+mod map;
+mod mapped;
+mod matched;
+mod name_spool;
+mod prefixes;
+mod retrieve;
+mod rounds;
+mod verify;
+
+use anyhow::Result;
+use operators::flow::GatheredClusters;
+use operators::method::Search;
+use timely::worker::Worker;
+
+use self::collapse::collapse;
+pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
+use self::gather::gather;
+pub(crate) use self::join::{bands, blocks};
+use self::join::{join, join_round};
+pub(crate) use self::links::{FoundLinks, IdenticalDocs};
+pub(crate) use self::map::{PartMapper, map};
+pub(crate) use self::mapped::Mapped;
+use self::retrieve::retrieve;
+use self::verify::{verify, verify_round};
+use super::earlier::Earlier;
+use crate::progress::{Stage, StageTimer};
+
+/// Finds the clusters of one worker in the map output. Returns also what it has counted.
+pub(crate) fn find<E: Earlier>(
+    worker: &mut Worker,
+    at: &StageTimer,
+    mapped: &Mapped,
+    earlier: &mut E,
+) -> Result<(GatheredClusters, SearchResult)> {
+    at.enter(Stage::Compare);
+    if let Search::Zhou(zhou) = &mapped.search.method.search {
+        let found = retrieve(worker, at, mapped, zhou.clone())?;
+        at.enter(Stage::Resolve);
+        return Ok(found);
+    }
+    let mut copies = collapse(worker, mapped, earlier)?;
+    earlier.collapsed(worker, mapped, &copies)?;
+    loop {
+        let Some(joined) = join(worker, at, mapped, &copies, earlier)? else { continue };
+        let of_search = if earlier.moves() { copies.clone() } else { std::mem::take(&mut copies) };
+        let mut matched = verify(worker, at, mapped, joined, of_search, earlier)?;
+        while let Some(round) = matched.next_round(worker, mapped, earlier)? {
+            let candidates = join_round(worker, at, mapped, &matched, round, earlier)?;
+            verify_round(worker, at, mapped, &mut matched, round, candidates, earlier)?;
+        }
+        at.enter(Stage::Resolve);
+        let clusters = gather(worker, at, mapped, &matched, earlier)?;
+        if !earlier.moves() {
+            return Ok((clusters, matched.counts()));
+        }
+        if !earlier.asks_again(worker, mapped, clusters)? {
+            return Ok((gather(worker, at, mapped, &matched, earlier)?, matched.counts()));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The search of `zhou2017`: documents that are retrieved together are compared, and duplicates are deleted
+//! at once.
+
+use anyhow::Result;
+use operators::flow::{FoundMatches, GatheredClusters, Retrieve, Retrieved};
+use operators::method::Zhou;
+use operators::method::map_records::Words;
+use timely::worker::Worker;
+
+use super::corpus_search::SearchResult;
+use super::gather::name_by_input;
+use super::mapped::Mapped;
+use crate::dedup::earlier::NoEarlier;
+use crate::progress::StageTimer;
+
+/// Finds pairs in the map output of this worker, and reads the input again for the ids of documents.
+pub(super) fn retrieve(
+    worker: &mut Worker,
+    at: &StageTimer,
+    mapped: &Mapped,
+    zhou: Zhou,
+) -> Result<(GatheredClusters, SearchResult)> {
+    let mut retrieve = Retrieve::new(worker, zhou);
+    mapped.section(worker, 0, |worker, frame| {
+        for row in Words::of(frame) {
+            retrieve.add(row);
+        }
+        retrieve.round(worker);
+    })?;
+    let Retrieved { pairs, comparisons, loads } = retrieve.finish(worker);
+    let found = SearchResult {
+        loads: vec![loads],
+        comparisons: Some(comparisons),
+        candidates: pairs.len() as u64,
+        ..SearchResult::default()
+    };
+    let mut matches = FoundMatches::new(worker, &mapped.search.spill);
+    for (pair, similarity) in pairs {
+        matches.add_pair(worker, pair, Some(similarity));
+    }
+    Ok((name_by_input(worker, at, mapped, matches, &NoEarlier)?, found))
+}

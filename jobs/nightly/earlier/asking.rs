@@ -1,0 +1,109 @@
+//! Texts of a state that take part in a night like new ones: those that went for a text that does not stay in its place any more,
+//! and those that stay and that very many new documents meet, which ask them in rounds.
+
+use anyhow::{Context, Result};
+use foldhash::HashSet;
+use operators::flow::shuffle;
+use operators::method::Search;
+use operators::method::map_records::{Bands, Fingerprints, Mapper, records};
+use operators::{Doc, DocId, Priority, Record, SpillBudget, Spool};
+use timely::worker::Worker;
+
+use crate::dedup::pipeline::{CorpusSearch, Mapped};
+use crate::state::{EarlierDocs, StateTable, found, number_of};
+
+/// Texts of the state that this worker reads and that take part, with the records that the map stage would make of them. Memory: 8
+/// bytes each, and the records or the budget.
+#[derive(Default)]
+pub(super) struct AskingTexts {
+    /// In order.
+    texts: Vec<DocId>,
+    /// Those of them that stay, and those of other workers.
+    called: HashSet<DocId>,
+    /// Records of each section, as bytes.
+    sections: Vec<Spool<u8>>,
+}
+
+impl AskingTexts {
+    /// Returns them, in order.
+    pub fn texts(&self) -> &[DocId] {
+        &self.texts
+    }
+
+    /// Whether a text is among them.
+    pub fn has(&self, text: DocId) -> bool {
+        self.texts.binary_search(&text).is_ok()
+    }
+
+    /// Whether a text of any worker is among them although it stays.
+    pub fn was_called(&self, text: DocId) -> bool {
+        self.called.contains(&text)
+    }
+
+    /// Notes texts that take part although they stay, of all workers. `texts`: those that this worker has met. Returns them, each
+    /// once and in order.
+    pub fn call(&mut self, worker: &mut Worker, texts: HashSet<DocId>) -> Vec<DocId> {
+        let peers = worker.peers() as u64;
+        let sent: Vec<(u64, DocId)> =
+            texts.into_iter().flat_map(|doc| (0..peers).map(move |to| (to, doc))).collect();
+        let arrived = shuffle(worker, "Called", sent, |sent: &(u64, DocId)| sent.0);
+        let mut texts: Vec<DocId> = arrived.into_iter().map(|sent| sent.1).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        self.called.extend(&texts);
+        texts
+    }
+
+    /// Calls `each` with the records in a section, in the order of texts.
+    pub fn records<R: Record>(
+        &self,
+        worker: &mut Worker,
+        section: usize,
+        mut each: impl FnMut(&mut Worker, R),
+    ) -> Result<()> {
+        let Some(of_section) = self.sections.get(section) else { return Ok(()) };
+        of_section.scan(|_, bytes| {
+            records(bytes).for_each(|record| each(worker, record));
+            Ok(())
+        })
+    }
+
+    /// Adds texts that this worker reads, in any order, and maps all of them.
+    pub fn add(&mut self, mapped: &Mapped, docs: &EarlierDocs, more: Vec<DocId>) -> Result<()> {
+        self.texts.extend(more);
+        self.texts.sort_unstable();
+        let CorpusSearch { method, secret, spill, .. } = &mapped.search;
+        let by_text = Some(*secret).filter(|_| method.verified);
+        let texts = (docs, &self.texts[..]);
+        self.sections = match &method.search {
+            Search::SimHash64(simhash) => map(texts, Fingerprints::new(simhash.clone(), by_text), spill)?,
+            Search::SimHash128(simhash) => map(texts, Fingerprints::new(simhash.clone(), by_text), spill)?,
+            Search::Bands(minhash) => map(texts, Bands::new(method.rule.clone(), *minhash, *secret), spill)?,
+            Search::Nothing | Search::Prefix | Search::Zhou(_) => Vec::new(),
+        };
+        Ok(())
+    }
+}
+
+/// Returns the sections that the map stage would make of texts of the state, which come in order.
+fn map(
+    (docs, texts): (&EarlierDocs, &[DocId]),
+    mut mapper: impl Mapper,
+    spill: &SpillBudget,
+) -> Result<Vec<Spool<u8>>> {
+    let count = mapper.sections();
+    let budget = spill.shared_by(count);
+    let mut sections: Vec<Spool<u8>> = (0..count).map(|_| Spool::new(&budget)).collect();
+    let mut of_text = vec![Vec::new(); count];
+    let mut rows = docs.cursor(StateTable::Texts);
+    for &doc in texts {
+        let row = found(&mut rows, &[number_of(doc)])?.context("the state lacks a text that asks again")?;
+        let text = str::from_utf8(row.bytes)?;
+        mapper.map(&Doc { doc, id: "", text, priority: Priority::default() }, text.into(), &mut of_text);
+        for (section, bytes) in sections.iter_mut().zip(&mut of_text).filter(|(_, bytes)| !bytes.is_empty()) {
+            section.push(doc, bytes);
+            bytes.clear();
+        }
+    }
+    Ok(sections)
+}
