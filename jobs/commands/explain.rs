@@ -80,9 +80,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
             "seed": args.seed,
             "inputs": args.inputs,
         });
-        let (of_input, census) = input.watch(&common.progress, "explain", &asked, |input, progress| {
-            describe(&args, input, &lexicon, progress)
-        })?;
+        let (watch, progress) = input.watch(&common.progress, "explain", &asked)?;
+        let (of_input, census) = watch.end(describe(&args, input, &lexicon, &progress))?;
         said.push_str(&of_input);
         rejected = census.rejected;
     }

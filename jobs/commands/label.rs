@@ -18,12 +18,13 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::values::{paths, text_of_file};
-use crate::corpus::input::{Census, InputDocument};
+use crate::corpus::input::{Census, Input, InputDocument};
 use crate::corpus::run::Run;
 use crate::corpus::sample::Sample;
 use crate::dedup::earlier::NoEarlier;
 use crate::dedup::finished::Finished;
 use crate::dedup::pipeline::{CorpusSearch, find, map};
+use crate::progress::Progress;
 
 /// Label pairs of documents in the terminal, for eval and tune
 ///
@@ -95,38 +96,41 @@ fn merge(names: &[String], file_name: &str, file: &ReportFile) -> Result<u8> {
 
 /// Draws pairs of the input, or of a sample of its texts.
 fn draw(common: &Common, args: &Args, finished: &Finished) -> Result<LabelTable> {
-    let method: Spec = format!("auto:short={LEAST},long={LEAST},templates=same,search=exact").parse()?;
-    let lexicon = Lexicon::default();
-    let (pairs, seed) = (args.pairs as usize, args.seed);
-    let asked = json!({"output": args.output, "pairs": pairs, "sample": args.sample, "seed": seed});
+    let asked = json!({"output": args.output, "pairs": args.pairs, "sample": args.sample, "seed": args.seed});
     let input = finished.input(common.workers())?;
-    let table = input.watch(&common.progress, "label", &asked, |mut input, progress| {
-        let census = Census::of(&input, progress)?;
-        let sample = Sample::of_texts(seed, args.sample, census.documents, method.clean());
-        input.plan.sample(&sample);
-        let run = Run::alone(input.plan, input.reading, input.workers, progress);
-        let folder = tempfile::tempdir()?;
-        let method = method.method(&lexicon, &Statistics::default(), None)?;
-        let (mapped, _) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
-        let progress = Arc::clone(progress);
-        let drawn = run.group.run(move |worker| {
-            let at = progress.worker(worker.index());
-            let (clusters, _) = find(worker, &at, &mapped, &mut NoEarlier)?;
-            let mut drawn = StratifiedDraw::new(pairs, seed);
-            clusters.decide(worker, |batch, _| {
-                drawn.offer(batch);
-                anyhow::Ok(())
-            })?;
-            anyhow::Ok(drawn)
-        })?;
-        let mut all = StratifiedDraw::new(pairs, seed);
-        drawn.into_iter().for_each(|drawn| all.join(drawn));
-        Ok(all.finish(sample.share().powi(-2)))
-    })?;
+    let (watch, progress) = input.watch(&common.progress, "label", &asked)?;
+    let table = watch.end(draw_of_input(args, input, &progress))?;
     if table.rows.is_empty() {
         bail!("no two documents of the input are at least {LEAST} alike, so there is nothing to label");
     }
     Ok(table)
+}
+
+/// Draws pairs of the texts of this input; none if no two are alike enough.
+fn draw_of_input(args: &Args, mut input: Input, progress: &Arc<Progress>) -> Result<LabelTable> {
+    let method: Spec = format!("auto:short={LEAST},long={LEAST},templates=same,search=exact").parse()?;
+    let (pairs, seed) = (args.pairs as usize, args.seed);
+    let census = Census::of(&input, progress)?;
+    let sample = Sample::of_texts(seed, args.sample, census.documents, method.clean());
+    input.plan.sample(&sample);
+    let run = Run::alone(input.plan, input.reading, input.workers, progress);
+    let folder = tempfile::tempdir()?;
+    let method = method.method(&Lexicon::default(), &Statistics::default(), None)?;
+    let (mapped, _) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
+    let progress = Arc::clone(progress);
+    let drawn = run.group.run(move |worker| {
+        let at = progress.worker(worker.index());
+        let (clusters, _) = find(worker, &at, &mapped, &mut NoEarlier)?;
+        let mut drawn = StratifiedDraw::new(pairs, seed);
+        clusters.decide(worker, |batch, _| {
+            drawn.offer(batch);
+            anyhow::Ok(())
+        })?;
+        anyhow::Ok(drawn)
+    })?;
+    let mut all = StratifiedDraw::new(pairs, seed);
+    drawn.into_iter().for_each(|drawn| all.join(drawn));
+    Ok(all.finish(sample.share().powi(-2)))
 }
 
 /// Asks for the labels that are missing, and writes the file after each. Returns whether none is missing.
@@ -137,8 +141,10 @@ fn ask(common: &Common, finished: &Finished, table: &mut LabelTable, file: &Repo
     let input = finished.input(common.workers())?;
     let documents = match ids.is_empty() {
         true => Vec::new(),
-        false => input
-            .watch(&common.progress, "label", &asked, |input, progress| input.with_ids(&ids, progress))?,
+        false => {
+            let (watch, progress) = input.watch(&common.progress, "label", &asked)?;
+            watch.end(input.with_ids(&ids, &progress))?
+        }
     };
     let layout = TextLayout::of_terminal(None, true);
     let (mut out, mut answers) = (io::stdout().lock(), io::stdin().lock());

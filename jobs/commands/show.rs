@@ -53,8 +53,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let places: Vec<DocId> = pairs.iter().flat_map(|pair| [pair.places.0, pair.places.1]).collect();
     let input = finished.input(common.workers())?;
     let asked = json!({"output": args.output});
-    let documents =
-        input.watch(&common.progress, "show", &asked, |input, progress| input.at(&places, progress))?;
+    let (watch, progress) = input.watch(&common.progress, "show", &asked)?;
+    let documents = watch.end(input.at(&places, &progress))?;
     let document = |place, id: &str| {
         let found = documents.iter().find(|document| document.place == place && document.id == id);
         found

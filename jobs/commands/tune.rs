@@ -92,8 +92,8 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         "seed": args.seed,
         "inputs": args.inputs,
     });
-    let (found, census) = input
-        .watch(&common.progress, "tune", &asked, |input, progress| tune(&args, input, &lexicon, progress))?;
+    let (watch, progress) = input.watch(&common.progress, "tune", &asked)?;
+    let (found, census) = watch.end(tune(&args, input, &lexicon, &progress))?;
     if let Some(file) = tsv {
         file.replace(found.tsv)?;
     }

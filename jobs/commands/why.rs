@@ -175,7 +175,8 @@ impl Why<'_> {
     fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
         let input = self.finished.input(self.common.workers())?;
         let asked = json!({"output": self.output, "ids": ids});
-        input.watch(&self.common.progress, "why", &asked, |input, progress| input.with_ids(ids, progress))
+        let (watch, progress) = input.watch(&self.common.progress, "why", &asked)?;
+        watch.end(input.with_ids(ids, &progress))
     }
 
     fn no_document(&self, id: &str) -> Failure {

@@ -20,7 +20,7 @@ use super::unopened_piece::UnopenedPiece;
 use crate::cli::configuration::optional_text;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, paths, record_size, size, text_of_file};
-use crate::progress::{Progress, ProgressOptions, Stage, watch};
+use crate::progress::{Progress, ProgressOptions, Stage, Watch};
 
 /// Options by which the input is read.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -230,20 +230,19 @@ pub(crate) struct InputDocument {
 }
 
 impl Input {
-    /// Does the work of a command that reads this input and writes no output, and shows its progress. `asked`:
-    /// what the user asked for, for the events.
+    /// Begins to watch a command that reads this input and writes no output. Returns the counts of its workers
+    /// too. `asked`: what the user asked for, for the events.
     ///
     /// # Errors
-    /// Those of [`Plan::watched`] and [`watch`].
-    pub fn watch<T>(
-        self,
+    /// Those of [`Plan::watched`] and [`Watch::begin`].
+    pub fn watch(
+        &self,
         options: &ProgressOptions,
-        command: &str,
+        command: &'static str,
         asked: &Value,
-        work: impl FnOnce(Self, &Arc<Progress>) -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<(Watch, Arc<Progress>)> {
         let (watched, progress) = (self.plan.watched(options, command, "", asked, 0)?, Arc::default());
-        watch(options, &watched, &progress, || work(self, &progress))
+        Ok((Watch::begin(options, watched, &progress)?, progress))
     }
 
     /// Reads the documents at these positions, sorted by position.

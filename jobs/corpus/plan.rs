@@ -260,20 +260,21 @@ impl Plan {
     ///
     /// # Errors
     /// [`WrongUse`] when a file of metrics or events is an input.
-    pub fn watched<'a>(
+    pub fn watched(
         &self,
         options: &ProgressOptions,
-        job: &'a str,
-        output: &'a str,
-        configuration: &'a Value,
+        job: &'static str,
+        output: &str,
+        configuration: &Value,
         process: usize,
-    ) -> Result<Watched<'a>> {
+    ) -> Result<Watched> {
         if let Some((option, file)) = options.input(|file| self.file_below("", file).is_some()) {
             bail!(WrongUse(format!("{option} would write to the input \"{file}\"")));
         }
         let (input_files, splits) = (self.files.len() as u64, self.splits.len() as u64);
         let input_bytes = self.bytes();
-        let version = env!("CARGO_PKG_VERSION");
+        let (version, output, configuration) =
+            (env!("CARGO_PKG_VERSION"), output.to_owned(), configuration.clone());
         Ok(Watched { version, job, output, process, configuration, input_files, input_bytes, splits })
     }
 

@@ -27,7 +27,7 @@ use crate::output::pair_table::write_no_clusters;
 use crate::output::summary::{Counters, Summary};
 use crate::output::{Companion, FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
+use crate::progress::{Stage, StageRow, StageTable, StageTotals, Watch, merge, seconds};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
@@ -112,7 +112,7 @@ impl DedupRun<'_> {
     /// records were rejected.
     ///
     /// # Errors
-    /// When the file of the summary cannot be written or is an input; those of [`watch`].
+    /// When the file of the summary cannot be written or is an input; those of [`Watch::begin`].
     pub fn run(&self, work: impl FnOnce(&Arc<OutputFolder>) -> Result<Outcome>) -> Result<u8> {
         if let Some(file) = self.summary_json.filter(|file| self.run.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
@@ -124,20 +124,24 @@ impl DedupRun<'_> {
         }
         let (options, process) = (&self.common.progress, self.run.group.index());
         let watched = self.run.plan.watched(options, self.job, self.output, &self.configuration, process)?;
-        let Outcome { summary, others, rejected } = watch(options, &watched, &self.run.progress, || {
-            let Some(folder) = self.claim()?.map(Arc::new) else { return Ok(Outcome::default()) };
-            // An earlier run whose commit was decided under the same guards leaves nothing else to do.
-            let outcome = match folder.decided.as_ref().filter(|_| !folder.rehearsal) {
-                Some(job) => self.finish_decided(&folder, job),
-                None => work(&folder),
-            };
-            folder.close(outcome)
-        })?;
+        let watch = Watch::begin(options, watched, &self.run.progress)?;
+        let Outcome { summary, others, rejected } = watch.end(self.in_output(work))?;
         if let Some(summary) = summary.filter(|_| !options.quiet) {
             say(&summary);
             say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
         }
         Ok(if rejected { 3 } else { 0 })
+    }
+
+    /// Claims the output, calls `work` unless an earlier run has done it, and closes the output.
+    fn in_output(&self, work: impl FnOnce(&Arc<OutputFolder>) -> Result<Outcome>) -> Result<Outcome> {
+        let Some(folder) = self.claim()?.map(Arc::new) else { return Ok(Outcome::default()) };
+        // An earlier run whose commit was decided under the same guards leaves nothing else to do.
+        let outcome = match folder.decided.as_ref().filter(|_| !folder.rehearsal) {
+            Some(job) => self.finish_decided(&folder, job),
+            None => work(&folder),
+        };
+        folder.close(outcome)
     }
 
     /// Claims the output folder at process 0, and opens it at the others. Returns `None` at the others if

@@ -36,7 +36,7 @@ use self::tools::Tool;
 use crate::Common;
 use crate::cli::exit::{WrongUse, exit_code};
 use crate::corpus::plan::Plan;
-use crate::progress::{MetricsPage, Progress, ProgressOptions, Termination, watch};
+use crate::progress::{MetricsPage, ProgressOptions, Termination, Watch};
 use crate::state::{NightEntry, StateFolder};
 
 /// Number of partitions that are looked at for changes, the last ones.
@@ -113,7 +113,7 @@ fn warn_of_changed(common: &Common, args: &NightArgs, taken: &[(Partition, &Nigh
 /// Says that nothing is new, in metrics and events too, which tell that the job has run.
 fn do_nothing(common: &Common, args: &NightArgs, root: &str) -> Result<()> {
     let job = Plan::nothing().watched(&common.progress, "nightly", args.output()?, &Value::Null, 0)?;
-    watch(&common.progress, &job, &Progress::default(), || Ok(()))?;
+    Watch::begin(&common.progress, job, &Arc::default())?.end(Ok(()))?;
     let state = args.state()?;
     common.tell(format_args!(
         "nothing is new: the state \"{state}\" has every complete partition of \"{root}\""

@@ -15,14 +15,14 @@ use super::stages::StageRow;
 
 /// Job whose progress is shown, as it is known before it runs.
 #[derive(Serialize)]
-pub(crate) struct Watched<'a> {
-    pub version: &'a str,
+pub(crate) struct Watched {
+    pub version: &'static str,
     /// Name of the job.
-    pub job: &'a str,
-    pub output: &'a str,
+    pub job: &'static str,
+    pub output: String,
     /// Number of this process in the job. Each process but 0 writes files of its own.
     pub process: usize,
-    pub configuration: &'a Value,
+    pub configuration: Value,
     pub input_files: u64,
     pub input_bytes: u64,
     pub splits: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Watched<'a> {
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum Event<'a> {
-    JobStarted(&'a Watched<'a>),
+    JobStarted(&'a Watched),
     StageStarted { stage: Stage },
     StageFinished(StageRow),
     SplitFinished { stage: Stage, split: u32, worker: usize, records: u64, bytes: u64, seconds: f64 },

@@ -43,7 +43,7 @@ pub(super) fn text(
     let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
     let mut text = MetricsText(String::new());
     let number = job.process.to_string();
-    let info = [("version", job.version), ("job", job.job), ("output", job.output), ("process", &number)];
+    let info = [("version", job.version), ("job", job.job), ("output", &job.output), ("process", &number)];
     text.metric("dedup_job_info", "The job; always 1", [(labels(&info), 1.0)]);
     text.unlabelled(&[
         ("dedup_job_running", "1 until the job ends", f64::from(state == JobState::Running)),

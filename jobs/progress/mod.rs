@@ -26,4 +26,4 @@ pub(crate) use self::stage_timer::{StageTimer, thread_cpu};
 pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge, seconds};
 pub(crate) use self::termination::Termination;
 pub use self::watch::ProgressOptions;
-pub(crate) use self::watch::watch;
+pub(crate) use self::watch::Watch;

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Error, Result, anyhow};
 use cluster::path_of_text;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -86,28 +87,30 @@ impl ProgressOptions {
 /// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// State that the job's thread and the watching thread share.
-struct Shown<'a> {
-    progress: &'a Progress,
-    job: &'a Watched<'a>,
+/// State that the job and the watching thread share.
+struct Shown {
+    progress: Arc<Progress>,
+    job: Watched,
+    /// Start of the job, by a clock that never goes back.
+    since: Instant,
     started: SystemTime,
     /// Time of the last success before this run, in seconds since 1970, or 0.
     last_success: f64,
     metrics_file: Option<String>,
-    page: Option<&'a MetricsPage>,
-    bar: Option<&'a ProgressBar>,
-    termination: &'a Termination,
+    page: Option<MetricsPage>,
+    bar: Option<ProgressBar>,
+    termination: Termination,
     /// Whether a line is written every few seconds.
     plain: bool,
 }
 
-impl Shown<'_> {
-    fn write_metrics(&self, outcome: JobState) -> Result<()> {
+impl Shown {
+    fn write_metrics(&self, state: JobState) -> Result<()> {
         if self.metrics_file.is_none() && self.page.is_none() {
             return Ok(());
         }
-        let text = metrics::text(self.job, self.started, outcome, self.last_success, self.progress);
-        if let Some(page) = self.page {
+        let text = metrics::text(&self.job, self.started, state, self.last_success, &self.progress);
+        if let Some(page) = &self.page {
             page.set_run(text.clone());
         }
         self.metrics_file.as_ref().map_or(Ok(()), |file| ReportFile::new(file).replace(text))
@@ -118,62 +121,105 @@ impl Shown<'_> {
     }
 }
 
-/// Does the work of a job, whose workers count in `progress`, and returns its result. Meanwhile a thread of
-/// its own shows the progress on stderr, as metrics and as events.
+/// A job that is watched: a thread of its own shows the progress on stderr, as metrics and as events.
 ///
-/// # Errors
-/// When a file of metrics or events cannot be written, before the work begins; those of the work.
-pub(crate) fn watch<T>(
-    options: &ProgressOptions,
-    job: &Watched,
-    progress: &Progress,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    let since = Instant::now();
-    let file = |file: &Option<String>| file.as_ref().map(|file| of_process(file, job.process));
-    let events = file(&options.events).map(|file| Events::open(&file)).transpose()?;
-    let show = options.show(job.process);
-    let bar = (show == Show::Auto && std::io::stderr().is_terminal()).then(|| {
-        let style = ProgressStyle::with_template("{spinner} {msg}").ok();
-        style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
-    });
-    let outlets = progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
-    let (started, metrics_file, bar) = (SystemTime::now(), file(&options.metrics_file), outlets.bar.as_ref());
-    let plain = bar.is_none() && show != Show::None;
-    let (page, termination) = (options.page.as_ref(), &options.termination);
-    let earlier = metrics_file.as_ref().and_then(|file| fs::read_to_string(path_of_text(file)).ok());
-    let last_success = earlier.map_or(0.0, |metrics| metrics::last_success(&metrics));
-    let shown = &Shown { progress, job, started, last_success, metrics_file, page, bar, termination, plain };
-    shown.write_metrics(JobState::Running)?;
-    termination.begin()?;
-    progress.tell(&Event::JobStarted(job));
-    let (running, end) = mpsc::channel();
-    let result = thread::scope(|threads| {
-        // Dropped when the work has ended, which ends the thread.
-        let _running: Sender<()> = running;
-        thread::Builder::new().name("watch".to_owned()).spawn_scoped(threads, move || look(shown, end))?;
-        work()
-    });
-    bar.into_iter().for_each(ProgressBar::finish_and_clear);
-    let took = seconds(since.elapsed());
-    match &result {
-        Ok(_) => {
-            progress.tell_finished_before(&mut progress.board.lock(), Stage::ALL.len());
-            let ResourceUsage { cpu_milliseconds, peak_memory_bytes, .. } = ResourceUsage::measure();
-            let cpu_seconds = cpu_milliseconds as f64 / 1e3;
-            progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
+/// ```text
+/// let watch = Watch::begin(options, watched, &progress)?;    job_started
+/// let result = work(&progress);                              the workers of the job count in `progress`
+/// watch.end(result)                                          job_finished or job_failed
+/// ```
+///
+/// If the watch is dropped instead, the job has failed.
+pub(crate) struct Watch {
+    shown: Arc<Shown>,
+    /// Sends nothing: the thread ends when it is dropped. `None` once the job has ended.
+    running: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins to watch a job, whose workers count in `progress`.
+    ///
+    /// # Errors
+    /// When a file of metrics or events cannot be written, or no thread can be started.
+    pub fn begin(options: &ProgressOptions, job: Watched, progress: &Arc<Progress>) -> Result<Self> {
+        let since = Instant::now();
+        let file = |file: &Option<String>| file.as_ref().map(|file| of_process(file, job.process));
+        let events = file(&options.events).map(|file| Events::open(&file)).transpose()?;
+        let show = options.show(job.process);
+        let bar = (show == Show::Auto && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}").ok();
+            style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
+        });
+        let outlets = progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
+        let (started, metrics_file, bar) =
+            (SystemTime::now(), file(&options.metrics_file), outlets.bar.clone());
+        let earlier = metrics_file.as_ref().and_then(|file| fs::read_to_string(path_of_text(file)).ok());
+        let shown = Arc::new(Shown {
+            progress: Arc::clone(progress),
+            job,
+            since,
+            started,
+            last_success: earlier.map_or(0.0, |metrics| metrics::last_success(&metrics)),
+            metrics_file,
+            page: options.page.clone(),
+            plain: bar.is_none() && show != Show::None,
+            bar,
+            termination: options.termination.clone(),
+        });
+        shown.write_metrics(JobState::Running)?;
+        shown.termination.begin()?;
+        progress.tell(&Event::JobStarted(&shown.job));
+        let (running, end) = mpsc::channel();
+        let mut watch = Watch { shown: Arc::clone(&shown), running: Some(running), thread: None };
+        match thread::Builder::new().name("watch".to_owned()).spawn(move || look(&shown, end)) {
+            Ok(thread) => watch.thread = Some(thread),
+            Err(error) => return watch.end(Err(error.into())),
         }
-        Err(error) => {
-            let (exit_code, error) = (exit_code(error), format!("{error:#}"));
-            progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
+        Ok(watch)
+    }
+
+    /// Ends the thread, and shows how the job has ended. Returns the result of the job.
+    pub fn end<T>(mut self, result: Result<T>) -> Result<T> {
+        self.show_end(result.as_ref().err());
+        result
+    }
+
+    /// Ends the thread, and shows that the job has succeeded, or failed with this error.
+    fn show_end(&mut self, failure: Option<&Error>) {
+        self.running = None;
+        // The thread returns nothing, and a panic in it ends the process.
+        self.thread.take().map(JoinHandle::join);
+        let Shown { progress, since, bar, termination, .. } = self.shown.as_ref();
+        bar.iter().for_each(ProgressBar::finish_and_clear);
+        let took = seconds(since.elapsed());
+        let state = match failure {
+            None => {
+                progress.tell_finished_before(&mut progress.board.lock(), Stage::ALL.len());
+                let ResourceUsage { cpu_milliseconds, peak_memory_bytes, .. } = ResourceUsage::measure();
+                let cpu_seconds = cpu_milliseconds as f64 / 1e3;
+                progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
+                JobState::Succeeded
+            }
+            Some(error) => {
+                let (exit_code, error) = (exit_code(error), format!("{error:#}"));
+                progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
+                JobState::Failed
+            }
+        };
+        if let Err(error) = self.shown.write_metrics(state) {
+            progress.say_warning(&format!("{error:#}"));
+        }
+        termination.end();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.running.is_some() {
+            self.show_end(Some(&anyhow!("the job was left before it had a result")));
         }
     }
-    let outcome = if result.is_ok() { JobState::Succeeded } else { JobState::Failed };
-    if let Err(error) = shown.write_metrics(outcome) {
-        progress.say_warning(&format!("{error:#}"));
-    }
-    termination.end();
-    result
 }
 
 /// Shows the progress until `end` is closed: the bar 5 times a second, plain lines and metrics every
@@ -193,7 +239,7 @@ fn look(shown: &Shown, end: Receiver<()>) {
             let _ = shown.write_metrics(JobState::Failed);
             Termination::die();
         }
-        if let Some(bar) = shown.bar {
+        if let Some(bar) = &shown.bar {
             bar.set_message(shown.line());
             bar.tick();
         }
@@ -240,13 +286,72 @@ fn line((stage, elapsed, tally): (Stage, Duration, StageCounts), input_bytes: u6
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::cli::exit::WrongUse;
 
     #[test]
     fn the_line_names_stage_rate_and_time_left() {
         let tally = StageCounts { records: 10, bytes: 5_000_000, file_bytes: 25, ..StageCounts::default() };
         let line = line((Stage::Map, Duration::from_secs(1), tally), 100);
         assert_eq!(line, "map: 10 records, 5 MB/s, 25 %, 3 s left");
+    }
+
+    /// Watches a job until `leave` takes the watch. Returns the last event, and the metrics.
+    fn watched(leave: impl FnOnce(Watch)) -> (Value, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name| folder.path().join(name).to_str().unwrap().to_owned();
+        let options = ProgressOptions {
+            progress: Show::None,
+            quiet: true,
+            metrics_file: Some(file("metrics")),
+            events: Some(file("events")),
+            page: None,
+            termination: Termination::left_to_job(),
+        };
+        let job = Watched {
+            version: "1",
+            job: "dedup",
+            output: "out".to_owned(),
+            process: 0,
+            configuration: Value::Null,
+            input_files: 1,
+            input_bytes: 10,
+            splits: 1,
+        };
+        leave(Watch::begin(&options, job, &Arc::default()).unwrap());
+        let events = fs::read_to_string(file("events")).unwrap();
+        assert_eq!(events.lines().count(), 2, "{events}");
+        let last = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        (last, fs::read_to_string(file("metrics")).unwrap())
+    }
+
+    #[test]
+    fn a_job_that_ends_with_an_error_tells_its_exit_code() {
+        let (event, metrics) = watched(|watch| {
+            let result = Err::<(), _>(Error::new(WrongUse("no such file".to_owned())).context("planning"));
+            assert!(watch.end(result).is_err());
+        });
+        assert_eq!((&event["event"], &event["exit_code"]), (&json!("job_failed"), &json!(2)));
+        assert_eq!(event["error"], "planning: no such file");
+        assert!(metrics.contains("\ndedup_job_failures_total 1\n"), "{metrics}");
+        assert!(metrics.contains("\ndedup_job_running 0\n"), "{metrics}");
+    }
+
+    #[test]
+    fn a_job_whose_watch_is_dropped_has_failed() {
+        let (event, metrics) = watched(drop);
+        assert_eq!((&event["event"], &event["exit_code"]), (&json!("job_failed"), &json!(1)));
+        assert_eq!(event["error"], "the job was left before it had a result");
+        assert!(metrics.contains("\ndedup_job_failures_total 1\n"), "{metrics}");
+    }
+
+    #[test]
+    fn a_job_that_ends_with_a_result_has_succeeded() {
+        let (event, metrics) = watched(|watch| assert_eq!(watch.end(Ok(7)).unwrap(), 7));
+        assert_eq!(event["event"], "job_finished");
+        assert!(metrics.contains("\ndedup_job_failures_total 0\n"), "{metrics}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::output::rejects::{RejectLimit, SplitRejectsWriter};
 use crate::output::summary::InputEntry;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, seconds, watch};
+use crate::progress::{Progress, Stage, StageTable, Watch, seconds};
 
 /// Most sorts that the units are divided between by their hashes, and the repeats by the groups of their splits. Each is
 /// read by one worker.
@@ -78,18 +78,11 @@ impl CleanRun<'_> {
     ) -> Result<u8> {
         let options = &self.common.progress;
         let watched = self.plan.watched(options, "chunk clean", output, &self.configuration, 0)?;
-        let summary = watch(options, &watched, &self.progress, || {
-            OutputFolder::alone(stores, output, overwrite, self.plan, |folder| {
-                let (summary, success) = self.work(folder)?;
-                // The output is whole by now.
-                let written = summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(&success));
-                if let Err(error) = written {
-                    self.progress
-                        .warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
-                }
-                Ok(summary)
-            })
-        })?;
+        let watch = Watch::begin(options, watched, &self.progress)?;
+        let cleaned = OutputFolder::alone(stores, output, overwrite, self.plan, |folder| {
+            self.work(folder, summary_json)
+        });
+        let summary = watch.end(cleaned)?;
         if !options.quiet {
             say(&summary);
             say(StageTable(&self.progress.totals()));
@@ -97,8 +90,8 @@ impl CleanRun<'_> {
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
     }
 
-    /// Writes and commits the output. Returns the summary, and the text of `_SUCCESS`.
-    fn work(&self, folder: &OutputFolder) -> Result<(CleanSummary, String)> {
+    /// Writes and commits the output. Returns the summary, which is written to `summary_json` too.
+    fn work(&self, folder: &OutputFolder, summary_json: Option<&str>) -> Result<CleanSummary> {
         let (mut census, repeats) = self.find(folder)?;
         if let Some(missing) = census.without_field.take().filter(|_| census.docs == 0) {
             bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
@@ -113,7 +106,12 @@ impl CleanRun<'_> {
         let summary = self.summary(&census, written, counts, repeats.near);
         self.progress.worker(0).enter(Stage::Commit);
         let success = folder.commit(&summary, files, "")?;
-        Ok((summary, success))
+        // The output is whole by now.
+        let written = summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(&success));
+        if let Err(error) = written {
+            self.progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+        }
+        Ok(summary)
     }
 
     /// Reads the corpus, and finds the units that go.

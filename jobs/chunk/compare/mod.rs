@@ -23,7 +23,8 @@ use crate::Common;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::{paths, size};
-use crate::corpus::input::InputOptions;
+use crate::corpus::input::{Input, InputOptions};
+use crate::progress::Progress;
 
 /// Number of generated sentences that paragraphs are made of.
 const SENTENCES: usize = 2_000;
@@ -132,16 +133,25 @@ fn of_input(common: &Common, args: &Args, specs: &[BlockSpec]) -> Result<(BlockR
     let methods: Vec<_> = specs.iter().map(BlockSpec::to_string).collect();
     let asked = json!({"methods": methods, "level": args.level, "inputs": args.inputs});
     let input = args.input.open(&args.inputs, common.workers())?;
-    let (texts, report) = input.watch(&common.progress, "chunk compare", &asked, |input, progress| {
-        let texts = InputTexts::read(&input, progress)?;
-        let rows = measure_all(specs, &[MeasuredCorpus::of_texts(&texts.texts)], args.level)?;
-        let figures = figures_of_texts(args, specs, &texts)?;
-        Ok((texts, BlockReport { input: rows, ..figures }))
-    })?;
+    let (watch, progress) = input.watch(&common.progress, "chunk compare", &asked)?;
+    let (texts, report) = watch.end(measure_texts(args, specs, &input, &progress))?;
     if let Some(first) = &texts.first_reject {
         let (count, path, offset) = (texts.rejected, &first.path, first.offset);
         let line = format!("warning: {count} rejected; the first: \"{path}\" at {offset}: {}", first.reason);
         say(cluster::one_line(&line));
     }
     Ok((report, texts.rejected))
+}
+
+/// Reads the texts of the input, and measures the methods on them.
+fn measure_texts(
+    args: &Args,
+    specs: &[BlockSpec],
+    input: &Input,
+    progress: &Progress,
+) -> Result<(InputTexts, BlockReport)> {
+    let texts = InputTexts::read(input, progress)?;
+    let rows = measure_all(specs, &[MeasuredCorpus::of_texts(&texts.texts)], args.level)?;
+    let figures = figures_of_texts(args, specs, &texts)?;
+    Ok((texts, BlockReport { input: rows, ..figures }))
 }

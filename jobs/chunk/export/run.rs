@@ -24,7 +24,7 @@ use crate::corpus::whole_file::WholeFile;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, StageTimer, Watched, seconds, watch};
+use crate::progress::{Progress, Stage, StageTable, StageTimer, Watch, Watched, seconds};
 
 /// Everything that the steps of an export share.
 pub(super) struct ExportRun<'a> {
@@ -39,7 +39,7 @@ pub(super) struct ExportRun<'a> {
     container: Container,
     reading: &'a Reading,
     max_rejects: Option<u64>,
-    progress: Progress,
+    progress: Arc<Progress>,
     configuration: Value,
 }
 
@@ -67,7 +67,7 @@ impl<'a> ExportRun<'a> {
             })
         };
         let plan = Plan { splits: splits.iter().map(empty).collect::<Result<_>>()?, ..Plan::nothing() };
-        let (start, progress) = (Instant::now(), Progress::default());
+        let (start, progress) = (Instant::now(), Arc::default());
         Ok(ExportRun {
             common,
             start,
@@ -97,9 +97,9 @@ impl<'a> ExportRun<'a> {
             input_bytes: self.splits.iter().map(|split| split.bytes).sum(),
             ..self.plan.watched(options, Stage::Export.name(), output, &self.configuration, 0)?
         };
-        let summary = watch(options, &watched, &self.progress, || {
-            OutputFolder::alone(stores, output, overwrite, &self.plan, |folder| self.work(folder))
-        })?;
+        let watch = Watch::begin(options, watched, &self.progress)?;
+        let exported = OutputFolder::alone(stores, output, overwrite, &self.plan, |folder| self.work(folder));
+        let summary = watch.end(exported)?;
         if !options.quiet {
             say(&summary);
             say(StageTable(&self.progress.totals()));
@@ -110,7 +110,7 @@ impl<'a> ExportRun<'a> {
     fn work(&self, folder: &OutputFolder) -> Result<ExportSummary> {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, self.reading);
         let outputs = folder.map_outputs();
-        let (group, stage) = (Group::alone(self.common.workers()), (&self.progress, Stage::Export));
+        let (group, stage) = (Group::alone(self.common.workers()), (self.progress.as_ref(), Stage::Export));
         let exported = each_split(&self.plan, &group, stage, |at, number, _| {
             let mut rejects = SplitRejectsWriter::new(&outputs, number);
             let counters = self.split(folder, at, number, &mut rejects)?;

@@ -32,7 +32,7 @@ use crate::Common;
 use crate::cli::terminal::{print, say};
 use crate::corpus::at_once::each_with;
 use crate::output::LockOwner;
-use crate::progress::{Progress, Stage, Watched, watch};
+use crate::progress::{Progress, Stage, Watch, Watched};
 
 /// A byte of deflate holds at most so many bytes.
 const MOST_EXPANSION: u64 = 1032;
@@ -52,20 +52,20 @@ pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
     let found = find_files(&stores, inputs, uri)?;
     let store = ChunkStore::open_or_create(&stores, uri)?;
     let claim = PutClaim::new(&store)?;
-    let (progress, configuration) = (Progress::default(), json!({"inputs": inputs}));
+    let progress = Arc::default();
     let watched = Watched {
         version: env!("CARGO_PKG_VERSION"),
         job: Stage::Put.name(),
-        output: uri,
+        output: uri.to_owned(),
         process: 0,
-        configuration: &configuration,
+        configuration: json!({"inputs": inputs}),
         input_files: found.files.len() as u64,
         input_bytes: found.files.iter().map(|file| file.bytes).sum(),
         splits: 0,
     };
-    let manifest = watch(&common.progress, &watched, &progress, || {
-        add_snapshot(&store, &claim, inputs, &found, &progress, common.workers())
-    })?;
+    let watch = Watch::begin(&common.progress, watched, &progress)?;
+    let added = add_snapshot(&store, &claim, inputs, &found, &progress, common.workers());
+    let manifest = watch.end(added)?;
     drop(claim);
     // The snapshot is whole by now.
     if let Err(error) = ChunkIndex::remove_replaced(&store) {

@@ -36,7 +36,7 @@ use crate::output::summary::InputEntry;
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, seconds, watch};
+use crate::progress::{Progress, Stage, StageTable, Watch, seconds};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -115,13 +115,13 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let configuration = serde_json::to_value(Configuration::here(options, workers, inputs)?)?;
     let progress = Arc::new(Progress::default());
     let watched = plan.watched(&common.progress, "compare", output, &configuration, 0)?;
-    let report = watch(&common.progress, &watched, &progress, || {
-        OutputFolder::alone(&stores, output, args.overwrite, &plan, |folder| {
-            let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
-            let (args, configuration) = (&args, &configuration);
-            CompareJob { workers, args, configuration, plan, folder, progress, start }.run(features)
-        })
-    })?;
+    let watch = Watch::begin(&common.progress, watched, &progress)?;
+    let compared = OutputFolder::alone(&stores, output, args.overwrite, &plan, |folder| {
+        let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
+        let (args, configuration) = (&args, &configuration);
+        CompareJob { workers, args, configuration, plan, folder, progress, start }.run(features)
+    });
+    let report = watch.end(compared)?;
     if !common.progress.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);

@@ -8,6 +8,7 @@ pub mod unpack;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -25,7 +26,7 @@ use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::summary::write_plain_counters;
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, seconds, watch};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch, seconds};
 
 /// Options of a copying job, as the user gave them.
 pub(crate) struct Repack<'a> {
@@ -81,11 +82,11 @@ impl Repack<'_> {
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
-        let (progress, group) = (Progress::default(), Group::alone(common.workers()));
+        let (progress, group) = (Arc::<Progress>::default(), Group::alone(common.workers()));
         let work = |folder: &OutputFolder| {
             let limit = RejectLimit::new(self.max_rejects, plan, reading);
             let outputs = folder.map_outputs();
-            let stage = (&progress, self.stage);
+            let stage = (progress.as_ref(), self.stage);
             let copied = splits::each_split(plan, &group, stage, |at, number, split| {
                 let mut rejects = SplitRejectsWriter::new(&outputs, number);
                 let copied = copy(folder, at, number, split, &mut rejects)?;
@@ -125,9 +126,8 @@ impl Repack<'_> {
             Ok(summary)
         };
         let watched = plan.watched(&common.progress, self.stage.name(), output, &self.configuration, 0)?;
-        let summary = watch(&common.progress, &watched, &progress, || {
-            OutputFolder::alone(stores, output, self.overwrite, plan, work)
-        })?;
+        let watch = Watch::begin(&common.progress, watched, &progress)?;
+        let summary = watch.end(OutputFolder::alone(stores, output, self.overwrite, plan, work))?;
         if !common.progress.quiet {
             say(&summary);
             say(StageTable(&progress.totals()));

@@ -27,6 +27,7 @@ use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::settings;
 use crate::index::tools::state_among;
 use crate::index::topics::PreparedDoc;
+use crate::progress::Progress;
 
 /// Number of documents that are added together, and answered then.
 const GROUP: usize = 500;
@@ -153,7 +154,7 @@ impl Insertion {
     }
 }
 
-/// Adds the documents of a corpus in order, group by group, and prints the answers of a group once it is durable.
+/// Adds the documents of a corpus to the index. Returns the exit code.
 fn change(
     common: &Common,
     (address, index): (&HBaseAddress, &HBaseIndex),
@@ -162,27 +163,38 @@ fn change(
     insertion: Insertion,
 ) -> Result<u8> {
     let asked = json!({ "index": address.to_string(), "inputs": corpus.inputs, "topic": corpus.topic });
-    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
-        let mut stamps = DocStamps::new(index.process);
-        let mut group: Vec<PreparedDoc> = Vec::new();
-        let rejected = each_batch(
-            &input,
-            progress,
-            &preparer(index),
-            |preparer, batch| Ok(preparer.prepare(&batch)),
-            |docs| {
-                group.extend(docs);
-                while group.len() >= GROUP {
-                    let docs: Vec<PreparedDoc> = group.drain(..GROUP).collect();
-                    insertion.add(index, &corpus.topic, &docs, &mut stamps)?;
-                }
-                Ok(())
-            },
-        )?;
-        insertion.add(index, &corpus.topic, &group, &mut stamps)?;
-        Ok(rejected)
-    })?;
+    let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
+    let rejected = watch.end(add_all(index, &corpus.topic, &input, insertion, &progress))?;
     Ok(code(common, rejected))
+}
+
+/// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the
+/// number of rejected records.
+fn add_all(
+    index: &HBaseIndex,
+    topic: &str,
+    input: &Input,
+    insertion: Insertion,
+    progress: &Progress,
+) -> Result<u64> {
+    let mut stamps = DocStamps::new(index.process);
+    let mut group: Vec<PreparedDoc> = Vec::new();
+    let rejected = each_batch(
+        input,
+        progress,
+        &preparer(index),
+        |preparer, batch| Ok(preparer.prepare(&batch)),
+        |docs| {
+            group.extend(docs);
+            while group.len() >= GROUP {
+                let docs: Vec<PreparedDoc> = group.drain(..GROUP).collect();
+                insertion.add(index, topic, &docs, &mut stamps)?;
+            }
+            Ok(())
+        },
+    )?;
+    insertion.add(index, topic, &group, &mut stamps)?;
+    Ok(rejected)
 }
 
 fn query(common: &Common, address: &HBaseAddress, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
@@ -191,16 +203,15 @@ fn query(common: &Common, address: &HBaseAddress, corpus: &CorpusArgs, limits: Q
         common.warn(format_args!("the index has no topic \"{}\"", corpus.topic));
     }
     let asked = json!({ "index": address.to_string(), "inputs": corpus.inputs, "topic": corpus.topic });
-    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
-        each_batch(
-            &input,
-            progress,
-            &preparer(&index),
-            |preparer, batch| index.query(&corpus.topic, &preparer.prepare(&batch), limits, now()),
-            |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line),
-        )
-    })?;
-    Ok(code(common, rejected))
+    let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
+    let rejected = each_batch(
+        &input,
+        &progress,
+        &preparer(&index),
+        |preparer, batch| index.query(&corpus.topic, &preparer.prepare(&batch), limits, now()),
+        |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line),
+    );
+    Ok(code(common, watch.end(rejected)?))
 }
 
 fn preparer(index: &HBaseIndex) -> Preparer {

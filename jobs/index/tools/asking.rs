@@ -56,7 +56,7 @@ pub(super) fn ask<T: Send>(
 ) -> Result<u64> {
     let preparer = Preparer::of(index);
     let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
-    input.watch(&common.progress, "index", &asked, |input, progress| {
-        each_batch(&input, progress, &preparer, |preparer, batch| answer(&preparer.prepare(&batch)), each)
-    })
+    let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
+    let answer = |preparer: &mut Preparer, batch| answer(&preparer.prepare(&batch));
+    watch.end(each_batch(&input, &progress, &preparer, answer, each))
 }

@@ -31,6 +31,7 @@ use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::serve::serve;
 use crate::index::settings;
 use crate::index::topics::PreparedDoc;
+use crate::progress::Progress;
 
 pub(super) use self::from_state::state_among;
 
@@ -134,43 +135,52 @@ fn query_and_insert(
     Ok(code)
 }
 
-/// Calls `each` with every document of a corpus in order, makes the changes durable group by group, and prints the
-/// answers of a group once they are.
+/// Calls `each` with every document of a corpus, which changes the index. Returns the exit code.
 fn change(
     common: &Common,
     (path, index): (&str, &mut IndexFolder),
     input: Input,
     corpus: &CorpusArgs,
-    mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
+    each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
 ) -> Result<u8> {
-    let preparer = Preparer::of(index);
     let asked = json!({ "index": path, "inputs": corpus.inputs, "topic": corpus.topic });
-    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
-        let mut answers: Vec<QueryAnswer> = Vec::new();
-        let mut group = GroupSize::default();
-        let rejected = each_batch(
-            &input,
-            progress,
-            &preparer,
-            |preparer, batch| Ok(preparer.prepare(&batch)),
-            |docs| {
-                for doc in &docs {
-                    answers.extend(each(index, &corpus.topic, doc, now())?);
-                    group.add(doc);
-                    if group.is_full() {
-                        group = GroupSize::default();
-                        index.commit()?;
-                        answers.drain(..).try_for_each(acknowledge)?;
-                    }
-                }
-                Ok(())
-            },
-        )?;
-        index.commit()?;
-        answers.drain(..).try_for_each(acknowledge)?;
-        Ok(rejected)
-    })?;
+    let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
+    let rejected = watch.end(change_by_groups(index, &corpus.topic, &input, each, &progress))?;
     Ok(code(common, rejected))
+}
+
+/// Calls `each` with every document in order, makes the changes durable group by group, and prints the answers of a
+/// group once they are. Returns the number of rejected records.
+fn change_by_groups(
+    index: &mut IndexFolder,
+    topic: &str,
+    input: &Input,
+    mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
+    progress: &Progress,
+) -> Result<u64> {
+    let mut answers: Vec<QueryAnswer> = Vec::new();
+    let mut group = GroupSize::default();
+    let rejected = each_batch(
+        input,
+        progress,
+        &Preparer::of(index),
+        |preparer, batch| Ok(preparer.prepare(&batch)),
+        |docs| {
+            for doc in &docs {
+                answers.extend(each(index, topic, doc, now())?);
+                group.add(doc);
+                if group.is_full() {
+                    group = GroupSize::default();
+                    index.commit()?;
+                    answers.drain(..).try_for_each(acknowledge)?;
+                }
+            }
+            Ok(())
+        },
+    )?;
+    index.commit()?;
+    answers.drain(..).try_for_each(acknowledge)?;
+    Ok(rejected)
 }
 
 fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
