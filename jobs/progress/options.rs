@@ -1,0 +1,65 @@
+//! Options of what is shown of a running job.
+
+use super::metrics_server::MetricsPage;
+use super::termination::Termination;
+use crate::cli::values::paths;
+
+/// Way in which progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Show {
+    /// A bar on a terminal, plain lines elsewhere.
+    Auto,
+    /// A line every few seconds.
+    Plain,
+    /// Nothing.
+    None,
+}
+
+/// Options of what is shown of a running job.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ProgressOptions {
+    /// How progress is shown on stderr
+    ///
+    /// With `auto`, a terminal gets one line that renews itself. Elsewhere there is a line every few seconds,
+    /// from the first process only.
+    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    pub progress: Show,
+    /// Print nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Keep the numbers of the running job in this file, for Prometheus
+    ///
+    /// The file is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
+    #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
+    pub metrics_file: Option<String>,
+    /// Append what happens to this file, as JSON lines
+    ///
+    /// An event is written when the job, a stage or a split begins or ends, when a worker is slow, and for
+    /// each warning. Each has its time.
+    #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
+    pub events: Option<String>,
+    /// Page that shows the metrics, if the job serves one.
+    #[arg(skip)]
+    pub(crate) page: Option<MetricsPage>,
+    /// Signal that ends the job.
+    #[arg(skip)]
+    pub(crate) termination: Termination,
+}
+
+impl ProgressOptions {
+    /// Returns an option whose file `is_input` is true of, and the file.
+    pub fn input(&self, is_input: impl Fn(&str) -> bool) -> Option<(&'static str, &str)> {
+        let files = [("--events", &self.events), ("--metrics-file", &self.metrics_file)];
+        let mut files = files.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?)));
+        files.find(|(_, file)| is_input(file))
+    }
+
+    /// Returns how the process of this number shows progress.
+    pub(super) fn show(&self, process: usize) -> Show {
+        match self.progress {
+            _ if self.quiet => Show::None,
+            Show::Auto if process > 0 => Show::None,
+            show => show,
+        }
+    }
+}
