@@ -16,16 +16,17 @@ use crate::cli::values::paths;
 use crate::corpus::run::Run;
 use crate::dedup::corpus_counts;
 use crate::dedup::decide::{Decided, Decider};
+use crate::dedup::dedup_job::DedupJob;
 use crate::dedup::finished::Finished;
 use crate::dedup::guards::Guards;
 use crate::dedup::ignored_lines::CountedLines;
 use crate::dedup::keep::Keep;
 use crate::dedup::options::Verification;
 use crate::dedup::pipeline::{SearchResult, SideCounts};
-use crate::dedup::run::{DedupRun, Outcome};
-use crate::output::OutputFolder;
 use crate::output::pair_table::PairsOf;
 use crate::output::rejects::Rejects;
+use crate::output::summary::Summary;
+use crate::output::{JobEnd, OutputArgs, OutputFolder, OutputJob};
 use crate::progress::Stage;
 
 /// Raise the threshold of a finished output, without comparing anything again
@@ -57,12 +58,8 @@ pub struct Args {
     pairs: Option<PairsOf>,
     #[command(flatten)]
     guards: Guards,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
-    /// Write the numbers of the run to this file as JSON
-    #[arg(long, value_name = "FILE", value_parser = paths())]
-    summary_json: Option<String>,
+    #[command(flatten)]
+    output_args: OutputArgs,
 }
 
 /// Runs the job. Returns the exit code: 0, or 3 if records were rejected.
@@ -111,40 +108,38 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         workers: common.workers(),
         ..finished.success.configuration.clone()
     };
-    let run = DedupRun {
-        common,
-        stores: &stores,
-        job: "rethreshold",
-        run: Run::alone(input.plan, input.reading, common.workers(), &Arc::default()),
-        start,
-        options: &options,
-        guards: &args.guards,
-        max_rejects: None,
-        configuration: serde_json::to_value(configuration)?,
-        output: &args.new_output,
-        overwrite: args.overwrite,
-        summary_json: args.summary_json.as_deref(),
-        key: None,
-        limits: String::new(),
-        companion: None,
+    input.plan.refuse_hidden_names()?;
+    let job = OutputJob::alone(
+        (common, &stores, start),
+        Run::alone(input.plan, input.reading, common.workers(), &Arc::default()),
+        "rethreshold",
+        (&args.new_output, &args.output_args),
+        serde_json::to_value(configuration)?,
+    );
+    let begun = job.begin()?;
+    let dedup = DedupJob { job: &job, options: &options, guards: &args.guards, max_rejects: None };
+    let result = match &begun.folder {
+        None => Ok(JobEnd::default()),
+        Some(folder) => write(&dedup, folder, &finished, args.threshold),
     };
-    run.run(|folder| write(&run, folder, &finished, args.threshold))
+    job.end(begun, result)
 }
 
 /// Writes the output from the pairs and rejects of the finished one.
 fn write(
-    run: &DedupRun,
+    dedup: &DedupJob,
     folder: &Arc<OutputFolder>,
     finished: &Finished,
     threshold: Similarity,
-) -> Result<Outcome> {
+) -> Result<JobEnd<Summary>> {
+    let (run, options) = (&dedup.job.run, dedup.options);
     let lexicon = finished.lexicon()?;
-    let statistics = corpus_counts::of_output(run.stores, &finished.uri, &run.options.method, &lexicon)?;
-    corpus_counts::write(folder, &run.options.method, &lexicon, &statistics)?;
-    if run.options.ignores_lines() {
-        CountedLines::read(run.stores, &finished.uri)?.write(folder)?;
+    let statistics = corpus_counts::of_output(dedup.job.stores, &finished.uri, &options.method, &lexicon)?;
+    corpus_counts::write(folder, &options.method, &lexicon, &statistics)?;
+    if options.ignores_lines() {
+        CountedLines::read(dedup.job.stores, &finished.uri)?.write(folder)?;
     }
-    let rejects = rejects(finished, folder, run.run.plan.splits.len())?;
+    let rejects = rejects(finished, folder, run.plan.splits.len())?;
     let counters = &finished.success.counters;
     let found = SearchResult {
         rejects,
@@ -171,10 +166,9 @@ fn write(
         ..SearchResult::default()
     };
     let (matches, names) = matches(finished, threshold)?;
-    let (sides, spill) = (run.options.sides(&run.run.plan), SpillBudget::unused());
-    let (decider, progress) =
-        (Decider::new(folder, run.options, sides, &spill), Arc::clone(&run.run.progress));
-    let decided = run.run.group.run(move |worker| {
+    let (sides, spill) = (options.sides(&run.plan), SpillBudget::unused());
+    let (decider, progress) = (Decider::new(folder, options, sides, &spill), Arc::clone(&run.progress));
+    let decided = run.group.run(move |worker| {
         let at = progress.worker(worker.index());
         at.enter(Stage::Resolve);
         let mut all = FoundMatches::new(worker, &spill);
@@ -191,7 +185,7 @@ fn write(
         let clusters = docs.finish(worker)?;
         decider.decide(worker, clusters)
     })?;
-    run.write(folder, found, Decided::join(decided))
+    dedup.write(folder, found, Decided::join(decided))
 }
 
 /// Copies the rejects of the finished output to the map outputs of the splits, where a search would have put

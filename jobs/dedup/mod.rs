@@ -6,6 +6,7 @@
 
 pub(crate) mod corpus_counts;
 pub(crate) mod decide;
+pub(crate) mod dedup_job;
 pub(crate) mod earlier;
 pub(crate) mod finished;
 pub(crate) mod guards;
@@ -14,7 +15,6 @@ pub(crate) mod keep;
 pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod pipeline;
-pub(crate) mod run;
 pub(crate) mod stars;
 pub(crate) mod tally;
 pub(crate) mod verdicts;
@@ -34,13 +34,13 @@ use operators::{SpillBudget, hash};
 use serde_json::Value;
 
 use self::decide::{Decided, Decider};
+use self::dedup_job::DedupJob;
 use self::earlier::NoEarlier;
 use self::guards::Guards;
 use self::ignored_lines::{CountedLines, LineCounter};
 use self::memory::MemoryOptions;
 use self::options::DedupOptions;
 use self::pipeline::{CorpusSearch, SearchResult, find, map};
-use self::run::{DedupRun, Outcome};
 use crate::Common;
 use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::values::{output_and_inputs, paths};
@@ -48,8 +48,8 @@ use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::output::pair_table::PairsOf;
-use crate::output::{Key, OutputFolder};
-use crate::progress::Progress;
+use crate::output::summary::Summary;
+use crate::output::{JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
 
 /// Find near-duplicates and leave a clean corpus
 ///
@@ -72,12 +72,8 @@ pub struct Args {
     max_rejects: Option<u64>,
     #[command(flatten)]
     guards: Guards,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
-    /// Write the numbers of the run to this file as JSON
-    #[arg(long, value_name = "FILE", value_parser = paths())]
-    summary_json: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
@@ -99,7 +95,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let Args { paths, mut options, memory, max_rejects, guards, overwrite, summary_json } = args;
+    let Args { paths, mut options, memory, max_rejects, guards, output: output_args } = args;
     let (output, inputs) = output_and_inputs(&paths)?;
     options.input.limit_records(memory.of_records(group.workers()));
     let lexicon = options.input.lexicon(options.method.cuts_words())?;
@@ -114,6 +110,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         }
     }
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
+    plan.refuse_hidden_names()?;
     check_same_input(&plan, group)?;
     if group.index() == 0 {
         warn_of_sides(common, &options.against, inputs, &plan);
@@ -129,24 +126,29 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         0 => Some(key(&configuration, &lexicon, earlier.as_ref(), lines.as_ref(), &plan)?),
         _ => None,
     };
-    let run = DedupRun {
+    let job = OutputJob {
         common,
         stores: &stores,
-        job: "dedup",
-        run: Run { group: Arc::clone(group), plan, reading, progress: Arc::new(Progress::default()) },
+        run: Run { group: Arc::clone(group), plan, reading, progress: Arc::default() },
+        name: "dedup",
         start,
-        options: &options,
-        guards: &guards,
-        max_rejects,
         configuration,
         output,
-        overwrite,
-        summary_json: summary_json.as_deref(),
+        args: &output_args,
         key,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
         companion: None,
     };
-    run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, (lines, spill)))
+    let begun = job.begin()?;
+    let dedup = DedupJob { job: &job, options: &options, guards: &guards, max_rejects };
+    let result = match &begun.folder {
+        None => Ok(JobEnd::default()),
+        Some(folder) => match dedup.decided_before(folder) {
+            Some(end) => end,
+            None => search_and_write(&dedup, folder, &lexicon, earlier, (lines, spill)),
+        },
+    };
+    job.end(begun, result)
 }
 
 /// Warns of what may belong to a reference and is in the input.
@@ -169,13 +171,13 @@ fn warn_of_sides(common: &Common, against: &[String], inputs: &[String], plan: &
 
 /// Finds the pairs of the corpus and writes the output.
 fn search_and_write(
-    job: &DedupRun,
+    dedup: &DedupJob,
     folder: &Arc<OutputFolder>,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
     (lines, spill): (Option<CountedLines>, SpillBudget),
-) -> Result<Outcome> {
-    let DedupRun { run, options, .. } = job;
+) -> Result<JobEnd<Summary>> {
+    let (run, options) = (&dedup.job.run, dedup.options);
     let lines = match (lines, options.ignore_lines) {
         (None, Some(least)) => Some(LineCounter { run, spill: spill.clone() }.count(least)?),
         (lines, _) => lines,
@@ -206,7 +208,7 @@ fn search_and_write(
         run: run.clone(),
         method: options.method.method(lexicon, &statistics, options.threshold())?,
         sides,
-        max_rejects: job.max_rejects,
+        max_rejects: dedup.max_rejects,
         secret: outputs.secret(&run.group)?,
         outputs,
         spill: spill.clone(),
@@ -224,7 +226,7 @@ fn search_and_write(
     run.progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
     let (more, decided): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
     found = SearchResult { ignored_lines: count, ..SearchResult::join(iter::once(found).chain(more)) };
-    job.write(folder, found, Decided::join(decided))
+    dedup.write(folder, found, Decided::join(decided))
 }
 
 /// Returns the key by which process 0 recognises the work of a killed run that this run may resume. The key

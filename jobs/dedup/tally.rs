@@ -12,7 +12,9 @@ use serde_json::Value;
 use super::pipeline::SearchResult;
 use crate::corpus::plan::{PLACES, Plan};
 use crate::output::pair_table::WrittenPair;
-use crate::output::summary::{Counters, InputEntry, ReferenceCounters, SamplePair, Summary, skew};
+use crate::output::summary::{
+    Counters, InputCounters, InputEntry, ReferenceCounters, SamplePair, Summary, skew,
+};
 use crate::progress::usage::ResourceUsage;
 
 /// Greatest number of sample pairs.
@@ -157,9 +159,7 @@ impl Tally {
             rejected: reference_rejected,
         });
         let counters = Counters {
-            input_files: input_files.len() as u64,
-            input_bytes: bytes(input_files),
-            splits: plan.splits.len() as u64 - u64::from(plan.reference_splits),
+            input: InputCounters::of(plan),
             reference,
             records_read: found.input.docs + found.rejects.count() - reference_rejected,
             text_bytes: found.input.text_bytes,

@@ -12,10 +12,16 @@ use crate::cli::values::paths;
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
 use crate::dedup::options::RefusedLines;
+use crate::output::OutputArgs;
 use crate::state::{NightEntry, Pinned, StateManifest};
+
+/// Help of an option that several nights may share.
+const SUMMARY_OF_NIGHT: &str =
+    "Write the numbers of the run to this file as JSON; with --since those of the last night";
 
 /// Options of a night.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("summary_json", |arg| arg.help(SUMMARY_OF_NIGHT)))]
 pub(super) struct NightArgs {
     /// Whether the night may have neither input nor withdrawals, because its partition is empty.
     #[arg(skip)]
@@ -70,12 +76,8 @@ pub(super) struct NightArgs {
     pub max_rejects: Option<u64>,
     #[command(flatten)]
     pub guards: Guards,
-    /// Replace an output that exists
-    #[arg(long)]
-    pub overwrite: bool,
-    /// Write the numbers of the run to this file as JSON; with --since those of the last night
-    #[arg(long, value_name = "FILE", value_parser = paths())]
-    pub summary_json: Option<String>,
+    #[command(flatten)]
+    pub output_args: OutputArgs,
 }
 
 /// A night that is run again.
@@ -121,7 +123,7 @@ impl NightArgs {
             given: PinnedOptions::default(),
             options,
             refused: RefusedLines::default(),
-            overwrite: true,
+            output_args: OutputArgs { overwrite: true, summary_json: None },
             since: None,
             partition: String::new(),
             follow: false,
@@ -131,7 +133,6 @@ impl NightArgs {
             memory: MemoryOptions::default(),
             max_rejects: None,
             guards: Guards::default(),
-            summary_json: None,
         }
     }
 

@@ -22,10 +22,9 @@ use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
+use crate::dedup::dedup_job::DedupJob;
 use crate::dedup::options::DedupOptions;
-use crate::dedup::run::DedupRun;
-use crate::output::Key;
-use crate::progress::Progress;
+use crate::output::{JobEnd, Key, OutputJob};
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, StateFolder, StateManifest, number_of,
     stamp_of,
@@ -250,19 +249,15 @@ impl<'a> Night<'a> {
             _ => None,
         };
         let commit = NightCommit::new(Arc::clone(folder), &self.output);
-        let run = DedupRun {
+        let job = OutputJob {
             common,
             stores: &self.stores,
-            job: "nightly",
-            run: Run { group: Arc::clone(group), plan, reading, progress: Arc::new(Progress::default()) },
+            run: Run { group: Arc::clone(group), plan, reading, progress: Arc::default() },
+            name: "nightly",
             start: self.start,
-            options: &of_dedup,
-            guards: &args.guards,
-            max_rejects: args.max_rejects,
             configuration,
             output,
-            overwrite: args.overwrite,
-            summary_json: args.summary_json.as_deref(),
+            args: &args.output_args,
             key,
             limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
             companion: Some(&commit),
@@ -284,9 +279,26 @@ impl<'a> Night<'a> {
             withdrawn: state.docs.going().len() as u64,
             ..NightEntry::default()
         };
-        let work =
-            NightWork { job: &run, args: &args, lexicon: &lexicon, state, manifest, night, commit: &commit };
-        run.run(|folder| work.search_and_write(folder, statistics, spill))
+        let begun = job.begin()?;
+        let options = &of_dedup;
+        let dedup = DedupJob { job: &job, options, guards: &args.guards, max_rejects: args.max_rejects };
+        let work = NightWork {
+            dedup: &dedup,
+            args: &args,
+            lexicon: &lexicon,
+            state,
+            manifest,
+            night,
+            commit: &commit,
+        };
+        let result = match &begun.folder {
+            None => Ok(JobEnd::default()),
+            Some(folder) => match dedup.decided_before(folder) {
+                Some(end) => end,
+                None => work.search_and_write(folder, statistics, spill),
+            },
+        };
+        job.end(begun, result)
     }
 
     /// Returns the documents with the withdrawn ids, in order. Warns of ids that no document has.

@@ -16,9 +16,10 @@ use super::decide::NightDecider;
 use super::earlier::StateSearch;
 use crate::dedup::corpus_counts;
 use crate::dedup::decide::Decided;
+use crate::dedup::dedup_job::DedupJob;
 use crate::dedup::pipeline::{CorpusSearch, SearchResult, find, map};
-use crate::dedup::run::{DedupRun, Outcome};
-use crate::output::OutputFolder;
+use crate::output::summary::Summary;
+use crate::output::{JobEnd, OutputFolder};
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, RunEntry, StateManifest, StateTable,
     StatisticsFile, number_of,
@@ -26,7 +27,7 @@ use crate::state::{
 
 /// Inputs of the work of a claimed night.
 pub(super) struct NightWork<'a> {
-    pub job: &'a DedupRun<'a>,
+    pub dedup: &'a DedupJob<'a>,
     pub args: &'a NightArgs,
     pub lexicon: &'a Lexicon,
     pub state: NightState,
@@ -43,9 +44,9 @@ impl NightWork<'_> {
         folder: &Arc<OutputFolder>,
         statistics: Option<Statistics>,
         spill: SpillBudget,
-    ) -> Result<Outcome> {
-        let NightWork { job, args, lexicon, mut state, mut manifest, mut night, commit } = self;
-        let (run, method) = (&job.run, &args.options.method);
+    ) -> Result<JobEnd<Summary>> {
+        let NightWork { dedup, args, lexicon, mut state, mut manifest, mut night, commit } = self;
+        let (run, method) = (&dedup.job.run, &args.options.method);
         let statistics = match statistics {
             Some(statistics) => statistics,
             None => {
@@ -57,9 +58,9 @@ impl NightWork<'_> {
         let secret = if manifest.nights.is_empty() { of_run } else { Secret::of_words(manifest.secret) };
         let search = CorpusSearch {
             run: run.clone(),
-            method: method.method(lexicon, &statistics, job.options.threshold())?,
+            method: method.method(lexicon, &statistics, dedup.options.threshold())?,
             sides: Sides::default(),
-            max_rejects: job.max_rejects,
+            max_rejects: dedup.max_rejects,
             outputs,
             secret,
             spill: spill.clone(),
@@ -76,7 +77,7 @@ impl NightWork<'_> {
         let keep = args.options.policy.clone().order(manifest.clone(), state.numbering.clone());
         mapped.search.leaders = Some(Arc::clone(&keep));
         let decider =
-            NightDecider::new(folder, state.clone(), before, keep, &args.options, job.options, &spill);
+            NightDecider::new(folder, state.clone(), before, keep, &args.options, dedup.options, &spill);
         let (progress, of_worker, budget) = (Arc::clone(&run.progress), state.clone(), spill.clone());
         let of_workers = run.group.run(move |worker| {
             let at = progress.worker(worker.index());
@@ -121,7 +122,7 @@ impl NightWork<'_> {
             manifest.nights.push(night);
             commit.set(manifest, runs)
         })?;
-        job.write(folder, SearchResult::join(counts), Decided::join(parts))
+        dedup.write(folder, SearchResult::join(counts), Decided::join(parts))
     }
 }
 

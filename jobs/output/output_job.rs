@@ -1,15 +1,206 @@
-//! What is committed together with an output.
+//! A job that writes an output: from the claim of the folder to the printed counters.
 
-use anyhow::Result;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Stores, path_of_text};
+use serde::Serialize;
 use serde_json::Value;
 
+use super::files::FileList;
+use super::folder::OutputFolder;
+use super::key::Key;
 use super::summary::Counters;
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::say;
+use crate::cli::values::paths;
+use crate::corpus::run::Run;
+use crate::progress::{StageTable, StageTotals, Watch, Watched, merge};
+
+/// Options of every job that writes an output.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// Replace an output that exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    pub summary_json: Option<String>,
+}
 
 /// What becomes visible together with an output.
-pub(crate) trait Companion {
+pub(crate) trait Companion: Sync {
     /// Writes down that it is about to be committed with the output, and returns what `_SUCCESS` says of it. `counters`: those of
     /// the run, to which it adds its own.
     fn prepare(&self, counters: &mut Counters) -> Result<Value>;
     /// Commits it, after the output.
     fn commit(&self) -> Result<()>;
+}
+
+/// A job that writes an output, as one process of the job sees it.
+///
+/// Process 0 claims and commits; all processes work and write. Example with two processes:
+///
+/// ```text
+/// call      process 0                                     process 1
+/// begin     shows progress, takes the lock of the output  shows progress, opens the claimed output
+/// (the caller does the work, and writes files to the folder)
+/// commit    writes _SUCCESS and the file of the summary
+/// end       gives the output back, prints the counters    ends
+/// ```
+pub(crate) struct OutputJob<'a> {
+    pub common: &'a Common,
+    pub stores: &'a Stores,
+    pub run: Run,
+    /// Name of the job.
+    pub name: &'static str,
+    pub start: Instant,
+    /// Configuration for `_SUCCESS`.
+    pub configuration: Value,
+    /// Folder of the output, as the user has named it.
+    pub output: &'a str,
+    pub args: &'a OutputArgs,
+    /// Key by which the work of a killed run is recognised; `None` if this run cannot resume another one.
+    pub key: Option<Key>,
+    /// Text of the guards and limits that can stop the run once its verdicts are known.
+    pub limits: String,
+    pub companion: Option<&'a dyn Companion>,
+}
+
+/// A job whose output is claimed.
+pub(crate) struct BegunJob {
+    watch: Watch,
+    /// The claimed folder; `None` if nothing is left for this process to do.
+    pub folder: Option<Arc<OutputFolder>>,
+}
+
+/// End of a job at one process. `S`: the summary, which is shown as its counters.
+pub(crate) struct JobEnd<S> {
+    /// Summary, at process 0 alone. It is not printed if an earlier run has done the work.
+    pub summary: Option<S>,
+    /// Stage totals of the other processes, at process 0 alone.
+    pub others: Vec<StageTotals>,
+    /// Whether records were rejected.
+    pub rejected: bool,
+}
+
+impl<S> Default for JobEnd<S> {
+    fn default() -> Self {
+        JobEnd { summary: None, others: Vec::new(), rejected: false }
+    }
+}
+
+impl<'a> OutputJob<'a> {
+    /// Makes a job of one process that cannot be resumed and that no guard stops once it writes.
+    pub fn alone(
+        (common, stores, start): (&'a Common, &'a Stores, Instant),
+        run: Run,
+        name: &'static str,
+        (output, args): (&'a str, &'a OutputArgs),
+        configuration: Value,
+    ) -> Self {
+        let (key, limits, companion) = (None, String::new(), None);
+        OutputJob { common, stores, run, name, start, configuration, output, args, key, limits, companion }
+    }
+
+    /// Begins to show progress, and claims the output.
+    ///
+    /// # Errors
+    /// When the file of the summary cannot be written or is an input; those of [`Watch::begin`] and
+    /// [`OutputFolder::claim`].
+    pub fn begin(&self) -> Result<BegunJob> {
+        let Run { group, plan, .. } = &self.run;
+        self.begin_watched(plan.watched(
+            &self.common.progress,
+            self.name,
+            self.output,
+            &self.configuration,
+            group.index(),
+        )?)
+    }
+
+    /// Does the same for a job of which this is shown.
+    pub fn begin_watched(&self, watched: Watched) -> Result<BegunJob> {
+        let Run { group, plan, progress, .. } = &self.run;
+        let summary_json = self.args.summary_json.as_deref();
+        if let Some(file) = summary_json.filter(|file| plan.file_below("", file).is_some()) {
+            bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
+        }
+        // A file in the output cannot be checked before the output exists.
+        let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(self.output));
+        if let Some(file) = summary_json.filter(|_| group.index() == 0).filter(elsewhere) {
+            ReportFile::check(file)?;
+        }
+        let watch = Watch::begin(&self.common.progress, watched, progress)?;
+        match self.claim() {
+            Ok(folder) => Ok(BegunJob { watch, folder: folder.map(Arc::new) }),
+            Err(error) => watch.end(Err(error)),
+        }
+    }
+
+    /// Claims the output folder at process 0, and opens it at the others. Returns `None` at the others if
+    /// nothing is left for them to do.
+    fn claim(&self) -> Result<Option<OutputFolder>> {
+        let mut claimed = None;
+        let (Run { group, plan, .. }, key, overwrite) = (&self.run, self.key.as_ref(), self.args.overwrite);
+        let shared = group.all_reduce((), |_| -> Result<_> {
+            let mut folder = OutputFolder::claim(self.stores, self.output, overwrite, plan, key, group)?;
+            if overwrite && folder.decided.as_ref().is_some_and(|job| job.guards == self.limits) {
+                folder.show_or_give_up(key)?;
+            }
+            let decided = folder.decided.as_ref().map(|job| job.guards == self.limits);
+            if decided == Some(false) {
+                // The earlier run passed other guards than those of this run.
+                folder.rehearsal = true;
+            }
+            // A job without a key has one process.
+            let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
+            claimed = Some(folder);
+            Ok(shared)
+        })?;
+        match (claimed, shared) {
+            (Some(folder), _) => Ok(Some(folder)),
+            (None, shared) => {
+                shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, plan)).transpose()
+            }
+        }
+    }
+
+    /// Commits the output. `files`: those of it that the folder has not noted itself.
+    pub fn commit(&self, folder: &OutputFolder, summary: &impl Serialize, files: FileList) -> Result<()> {
+        let success = folder.commit(summary, files, &self.limits)?;
+        self.companion.map_or(Ok(()), Companion::commit)?;
+        self.write_summary(&success);
+        Ok(())
+    }
+
+    /// Writes the summary of a committed output to the file that the user named. A failure is only a warning,
+    /// since the output is whole.
+    pub fn write_summary(&self, json: &str) {
+        let file = self.args.summary_json.as_deref();
+        if let Err(error) = file.map_or(Ok(()), |file| ReportFile::new(file).replace(json)) {
+            self.run
+                .progress
+                .warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+        }
+    }
+
+    /// Ends the job with its result, and prints the counters. Returns the exit code: 0, or 3 if records were rejected.
+    pub fn end<S: Display>(&self, begun: BegunJob, result: Result<JobEnd<S>>) -> Result<u8> {
+        let BegunJob { watch, folder } = begun;
+        let closed = match &folder {
+            Some(folder) => folder.close(result),
+            None => result,
+        };
+        let JobEnd { summary, others, rejected } = watch.end(closed)?;
+        if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
+            say(&summary);
+            say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
+        }
+        Ok(if rejected { 3 } else { 0 })
+    }
 }

@@ -8,6 +8,7 @@ use operators::search::PassLoad;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::corpus::plan::Plan;
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -54,6 +55,26 @@ pub(crate) struct InputEntry {
 impl InputEntry {
     pub fn of(file: &InputFile) -> Self {
         InputEntry { uri: file.full_path(), bytes: file.bytes }
+    }
+}
+
+/// Counters of the files of an input, without those of a reference.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct InputCounters {
+    pub input_files: u64,
+    pub input_bytes: u64,
+    pub splits: u64,
+}
+
+impl InputCounters {
+    /// Counts the files of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let (_, files) = plan.files_by_side();
+        InputCounters {
+            input_files: files.len() as u64,
+            input_bytes: files.iter().map(|file| file.bytes).sum(),
+            splits: plan.input_splits().len() as u64,
+        }
     }
 }
 
@@ -131,9 +152,8 @@ pub(crate) struct Counters {
     /// Counters of a night, if the run is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub night: Option<NightCounters>,
-    pub input_files: u64,
-    pub input_bytes: u64,
-    pub splits: u64,
+    #[serde(flatten)]
+    pub input: InputCounters,
     pub records_read: u64,
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
@@ -196,9 +216,9 @@ impl fmt::Display for Summary {
             ("Reference", "Bytes of text", reference.text_bytes),
             ("Reference", "Documents with illegal bytes replaced", reference.replaced),
             ("Reference", "Rejected", reference.rejected),
-            ("Input", "Files", counters.input_files),
-            ("Input", "Bytes", counters.input_bytes),
-            ("Input", "Splits", counters.splits),
+            ("Input", "Files", counters.input.input_files),
+            ("Input", "Bytes", counters.input.input_bytes),
+            ("Input", "Splits", counters.input.splits),
             ("Input", "Records read", counters.records_read),
             ("Input", "Bytes of text", counters.text_bytes),
             ("Input", "Documents with illegal bytes replaced", counters.replaced),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores, path_of_text};
+use cluster::{Group, Stores};
 use operators::hash::Secret;
 use operators::text::document_frequencies::Statistics;
 
@@ -27,11 +27,11 @@ use self::run::CleanRun;
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
-use crate::cli::report_file::ReportFile;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::dedup::memory::MemoryOptions;
-use crate::progress::Progress;
+use crate::output::{JobEnd, OutputArgs, OutputJob};
 
 /// Cut repeated lines, sentences or paragraphs out of documents
 ///
@@ -52,24 +52,20 @@ pub struct Args {
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
-    /// Write the numbers of the run to this file as JSON
-    #[arg(long, value_name = "FILE", value_parser = paths())]
-    summary_json: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs the job. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (start, stores) = (Instant::now(), Stores::new());
-    let Args { paths, mut options, memory, max_rejects, overwrite, summary_json } = args;
+    let Args { paths, mut options, memory, max_rejects, output: output_args } = args;
     memory.give_back();
     let (output, inputs) = output_and_inputs(&paths)?;
     let workers = common.workers();
     options.input.limit_records(memory.of_records(workers));
     let lexicon = options.input.lexicon(options.near.as_ref().is_some_and(|near| near.cuts_words()))?;
-    let plan = Arc::new(options.input.plan(&stores, inputs)?);
+    let plan = options.input.plan(&stores, inputs)?;
     refuse_formats(&plan)?;
     plan.refuse_hidden_names()?;
     let reading = options.input.reading()?;
@@ -83,30 +79,21 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
             (spill, Some(spec.method(&lexicon, &Statistics::default(), None)?))
         }
     };
-    if let Some(file) = &summary_json {
-        if plan.file_below("", file).is_some() {
-            bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
-        }
-        // A file in the output cannot be checked before the output exists.
-        if !path_of_text(file).starts_with(path_of_text(output)) {
-            ReportFile::check(file)?;
-        }
-    }
     let configuration = serde_json::to_value(Configuration::here(options.clone(), workers, inputs)?)?;
-    let run = CleanRun {
-        common,
-        start,
-        plan: &plan,
-        reading: &reading,
-        options: &options,
-        progress: Arc::new(Progress::default()),
-        secret: Secret::random(),
-        spill,
-        near,
-        max_rejects,
+    let job = OutputJob::alone(
+        (common, &stores, start),
+        Run::alone(plan, reading, workers, &Arc::default()),
+        "chunk clean",
+        (output, &output_args),
         configuration,
+    );
+    let begun = job.begin()?;
+    let run = CleanRun { job: &job, options: &options, secret: Secret::random(), spill, near, max_rejects };
+    let result = match &begun.folder {
+        None => Ok(JobEnd::default()),
+        Some(folder) => run.work(folder),
     };
-    run.run(&stores, output, overwrite, summary_json.as_deref())
+    job.end(begun, result)
 }
 
 /// Returns an error if the input has a file of a format whose texts cannot be cut.

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use cluster::Group;
-use datasets::Reading;
 use operators::hash::{Identity, Secret};
 use operators::method::Method;
 use operators::{
@@ -15,7 +13,6 @@ use serde::Serialize;
 
 use super::doc_names::SplitGroups;
 use crate::corpus::at_once::each_with;
-use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::shared_sorts::{SharedSorts, sort_of};
 use crate::corpus::splits::SplitReader;
@@ -23,7 +20,7 @@ use crate::dedup::earlier::NoEarlier;
 use crate::dedup::keep::Keep;
 use crate::dedup::pipeline::{CorpusSearch, Mapped, PartMapper, SearchResult, find};
 use crate::output::map_output::MapOutputs;
-use crate::progress::{Progress, Stage, StageTimer};
+use crate::progress::{Stage, StageTimer};
 
 /// Search for the units that are near an earlier one which stays, and so are occurrences of that one.
 ///
@@ -39,11 +36,8 @@ use crate::progress::{Progress, Stage, StageTimer};
 /// Memory: three sorts of all occurrences within a part of the budget, and the search within another part. Disk: 80 bytes
 /// and the cleaned text of each different unit, below the output.
 pub(super) struct NearSearch<'a> {
-    pub plan: &'a Arc<Plan>,
-    pub reading: &'a Reading,
-    pub progress: &'a Arc<Progress>,
+    pub run: &'a Run,
     pub method: Method,
-    pub workers: usize,
     /// Memory that all workers share for what they sort.
     pub sorting: SpillBudget,
     /// Memory of each worker for the search.
@@ -74,9 +68,9 @@ impl NearSearch<'_> {
         let again = SharedSorts::<UnitOccurrence>::new(units.count(), &self.sorting);
         let firsts = SharedSorts::<FirstUnit>::new(groups.count(), &self.sorting);
         each_with(
-            self.workers,
+            self.run.group.workers(),
             &sorts,
-            |index| self.progress.worker_at(index, Stage::Resolve),
+            |index| self.run.progress.worker_at(index, Stage::Resolve),
             |_, &sort| {
                 let (mut to_again, mut to_firsts) = (again.writer(), firsts.writer());
                 each_first(
@@ -94,9 +88,9 @@ impl NearSearch<'_> {
         drop(firsts);
         let renamed = SharedSorts::<UnitOccurrence>::new(again.count(), &self.sorting);
         each_with(
-            self.workers,
+            self.run.group.workers(),
             &sorts,
-            |index| self.progress.worker_at(index, Stage::Resolve),
+            |index| self.run.progress.worker_at(index, Stage::Resolve),
             |_, &sort| {
                 let mut writer = renamed.writer();
                 each_renamed(again.take(sort)?, near.take(sort)?, |unit| {
@@ -116,14 +110,8 @@ impl NearSearch<'_> {
         groups: &SplitGroups,
         sorts: usize,
     ) -> Result<(Arc<SharedSorts<NearUnit>>, NearCounts)> {
-        let run = Run {
-            group: Arc::new(Group::alone(self.workers)),
-            plan: Arc::clone(self.plan),
-            reading: self.reading.clone(),
-            progress: Arc::clone(self.progress),
-        };
         let search = CorpusSearch {
-            run: run.clone(),
+            run: self.run.clone(),
             method: self.method.clone(),
             sides: Sides::default(),
             max_rejects: None,
@@ -136,23 +124,25 @@ impl NearSearch<'_> {
         };
         let numbers: Vec<usize> = (0..groups.count()).collect();
         let mapped = each_with(
-            self.workers,
+            self.run.group.workers(),
             &numbers,
-            |index| self.progress.worker_at(index, Stage::Map),
+            |index| self.run.progress.worker_at(index, Stage::Map),
             |at, &group| {
                 let mut firsts = MergeCursor::new(firsts.take(group)?);
                 let splits = groups.splits(group).map(|split| {
                     let parts = search.map_parts(split)?;
-                    at.split(split, self.plan.split(split).uri(), || self.map(at, split, &mut firsts, parts))
+                    at.split(split, self.run.plan.split(split).uri(), || {
+                        self.map(at, split, &mut firsts, parts)
+                    })
                 });
                 Ok(SearchResult::join(splits.collect::<Result<Vec<_>>>()?))
             },
         )?;
         let near = Arc::new(SharedSorts::<NearUnit>::new(sorts, &self.sorting));
-        let (found, progress) = (Arc::clone(&near), Arc::clone(self.progress));
+        let (found, progress) = (Arc::clone(&near), Arc::clone(&self.run.progress));
         let counts = SearchResult::join(mapped);
         let mapped = Mapped::new(search);
-        let decided = run.group.run(move |worker| {
+        let decided = self.run.group.run(move |worker| {
             let at = progress.worker(worker.index());
             let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
             let (mut writer, mut count) = (found.writer(), 0);
@@ -188,7 +178,7 @@ impl NearSearch<'_> {
         mut parts: PartMapper,
     ) -> Result<SearchResult> {
         let changed = || anyhow!("the input has changed while it was read");
-        let mut reader = SplitReader::new(split, self.plan.split(split), self.reading, at);
+        let mut reader = SplitReader::new(split, self.run.plan.split(split), &self.run.reading, at);
         let mut numbers = 0..;
         while let Some(batch) = reader.next()? {
             for doc in batch.docs() {

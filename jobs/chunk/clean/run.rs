@@ -1,16 +1,11 @@
-//! A run of `chunk clean`, from the claim of the output to the commit.
+//! The work of `chunk clean` in an output that is claimed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores};
-use datasets::Reading;
 use operators::hash::Secret;
 use operators::method::Method;
 use operators::{MergeCursor, RepeatedUnit, SpillBudget, UnitOccurrence, each_repeat};
-use serde_json::Value;
 
 use super::count::{UnitCensus, UnitCounter};
 use super::doc_names::{DocNames, SplitGroups};
@@ -19,19 +14,17 @@ use super::options::CleanOptions;
 use super::span_table::SpanTable;
 use super::split_cuts::{CutCounts, SplitCuts};
 use super::summary::{CleanCounters, CleanSummary};
-use crate::Common;
-use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::say;
 use crate::corpus::at_once::each_with;
-use crate::corpus::plan::{PLACES, Plan};
+use crate::corpus::plan::PLACES;
+use crate::corpus::run::Run;
 use crate::corpus::shared_sorts::SharedSorts;
 use crate::corpus::splits;
 use crate::dedup::write::{keep_none, write_split};
 use crate::output::rejects::{RejectLimit, SplitRejectsWriter};
-use crate::output::summary::InputEntry;
-use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
+use crate::output::summary::{InputCounters, InputEntry};
+use crate::output::{FileList, JobEnd, OutputFolder, OutputJob, SplitParts, TaskManifest, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, Watch, seconds};
+use crate::progress::{Stage, seconds};
 
 /// Most sorts that the units are divided between by their hashes, and the repeats by the groups of their splits. Each is
 /// read by one worker.
@@ -41,12 +34,8 @@ const SORT_BYTES: usize = 1 << 20;
 
 /// A run of `chunk clean`. It reads from top to bottom: count, decide, write, commit.
 pub(super) struct CleanRun<'a> {
-    pub common: &'a Common,
-    pub start: Instant,
-    pub plan: &'a Arc<Plan>,
-    pub reading: &'a Reading,
+    pub job: &'a OutputJob<'a>,
     pub options: &'a CleanOptions,
-    pub progress: Arc<Progress>,
     /// Key of the hashes of units.
     pub secret: Secret,
     /// Memory of all workers together, for what they sort and for the search for near units.
@@ -54,7 +43,6 @@ pub(super) struct CleanRun<'a> {
     /// Method by which near units are found, if they are to be cut too.
     pub near: Option<Method>,
     pub max_rejects: Option<u64>,
-    pub configuration: Value,
 }
 
 /// Units that go, in sorts by the groups of their splits.
@@ -67,75 +55,49 @@ struct Repeats {
 }
 
 impl CleanRun<'_> {
-    /// Claims the output, does the work and prints the counters. Returns the exit code: 0, or 3 if records were
-    /// rejected.
-    pub fn run(
-        self,
-        stores: &Stores,
-        output: &str,
-        overwrite: bool,
-        summary_json: Option<&str>,
-    ) -> Result<u8> {
-        let options = &self.common.progress;
-        let watched = self.plan.watched(options, "chunk clean", output, &self.configuration, 0)?;
-        let watch = Watch::begin(options, watched, &self.progress)?;
-        let cleaned = OutputFolder::alone(stores, output, overwrite, self.plan, |folder| {
-            self.work(folder, summary_json)
-        });
-        let summary = watch.end(cleaned)?;
-        if !options.quiet {
-            say(&summary);
-            say(StageTable(&self.progress.totals()));
-        }
-        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
-    }
-
-    /// Writes and commits the output. Returns the summary, which is written to `summary_json` too.
-    fn work(&self, folder: &OutputFolder, summary_json: Option<&str>) -> Result<CleanSummary> {
+    /// Writes and commits the output.
+    pub fn work(&self, folder: &OutputFolder) -> Result<JobEnd<CleanSummary>> {
+        let Run { plan, reading, progress, .. } = &self.job.run;
         let (mut census, repeats) = self.find(folder)?;
         if let Some(missing) = census.without_field.take().filter(|_| census.docs == 0) {
             bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
         }
         let outputs = folder.map_outputs();
-        census.rejects.check(self.max_rejects, self.plan, self.reading)?;
-        census.rejects.check_some_read(census.docs, self.plan, self.reading)?;
-        census.rejects.write(folder, 0, &outputs, self.plan, self.reading)?;
+        census.rejects.check(self.max_rejects, plan, reading)?;
+        census.rejects.check_some_read(census.docs, plan, reading)?;
+        census.rejects.write(folder, 0, &outputs, plan, reading)?;
         let (written, files, counts) = self.write(folder, &census, &repeats)?;
         self.check_ledger(&census, written)?;
-        self.progress.set_outcomes([written.kept, written.removed, written.rejected]);
+        progress.set_outcomes([written.kept, written.removed, written.rejected]);
         let summary = self.summary(&census, written, counts, repeats.near);
-        self.progress.worker(0).enter(Stage::Commit);
-        let success = folder.commit(&summary, files, "")?;
-        // The output is whole by now.
-        let written = summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(&success));
-        if let Err(error) = written {
-            self.progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
-        }
-        Ok(summary)
+        progress.worker(0).enter(Stage::Commit);
+        self.job.commit(folder, &summary, files)?;
+        let rejected = summary.counters.rejected > 0;
+        Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
     }
 
     /// Reads the corpus, and finds the units that go.
     fn find(&self, folder: &OutputFolder) -> Result<(UnitCensus, Repeats)> {
-        let workers = self.common.workers();
+        let Run { group, plan, reading, progress } = &self.job.run;
+        let workers = group.workers();
         // Units are still read while repeats are added, and a vector that grows takes up to twice what it holds.
         let sorting = self.spill.shared_by(1 + usize::from(self.near.is_some()));
         let third = sorting.shared_by(3);
         let sorts =
             third.budget().map_or(SORTS, |bytes| (bytes / SORT_BYTES).clamp(workers.min(SORTS), SORTS));
-        let groups = SplitGroups::new(0..self.plan.splits.len() as u32, sorts);
+        let groups = SplitGroups::new(0..plan.splits.len() as u32, sorts);
         let names = DocNames::new(&groups, &self.spill)?;
         let units = SharedSorts::<UnitOccurrence>::new(sorts, &third);
         let counter = UnitCounter {
-            reading: self.reading,
+            reading,
             options: self.options,
             secret: &self.secret,
             units: &units,
             names: &names,
         };
-        let (outputs, limit) =
-            (folder.map_outputs(), RejectLimit::new(self.max_rejects, self.plan, self.reading));
-        let stage = (self.progress.as_ref(), Stage::Count);
-        let read = splits::each_split(self.plan, &Group::alone(workers), stage, |at, number, split| {
+        let (outputs, limit) = (folder.map_outputs(), RejectLimit::new(self.max_rejects, plan, reading));
+        let stage = (progress.as_ref(), Stage::Count);
+        let read = splits::each_split(plan, group, stage, |at, number, split| {
             let census = counter.split(at, number, split, SplitRejectsWriter::new(&outputs, number))?;
             limit.count(&census.rejects)?;
             Ok(census)
@@ -146,14 +108,11 @@ impl CleanRun<'_> {
             None => (units, None),
             Some(method) => {
                 let search = NearSearch {
-                    plan: self.plan,
-                    reading: self.reading,
-                    progress: &self.progress,
+                    run: &self.job.run,
                     method: method.clone(),
-                    workers,
                     sorting: third.clone(),
                     searching: sorting.shared_by(workers),
-                    outputs: outputs.inside("units").of_input(self.plan.text_bytes),
+                    outputs: outputs.inside("units").of_input(plan.text_bytes),
                 };
                 let (units, counts) = search.rename(units, &groups)?;
                 (units, Some(counts))
@@ -164,7 +123,7 @@ impl CleanRun<'_> {
         each_with(
             workers,
             &sorts,
-            |index| self.progress.worker_at(index, Stage::Resolve),
+            |index| progress.worker_at(index, Stage::Resolve),
             |_, &sort| {
                 let mut writer = repeats.by_group.writer();
                 let (least, keep) = (self.options.min_repeats, self.options.keep);
@@ -185,17 +144,18 @@ impl CleanRun<'_> {
         census: &UnitCensus,
         repeats: &Repeats,
     ) -> Result<(Written, FileList, CutCounts)> {
+        let Run { group, plan, reading, progress } = &self.job.run;
         let groups: Vec<usize> = (0..repeats.groups.count()).collect();
         let outputs = folder.map_outputs();
         let results = each_with(
-            self.common.workers(),
+            group.workers(),
             &groups,
-            |index| self.progress.worker_at(index, Stage::Write),
+            |index| progress.worker_at(index, Stage::Write),
             |at, &group| {
                 let mut cursor = MergeCursor::new(repeats.by_group.take(group)?);
                 let (mut task, mut counts) = (TaskManifest::default(), CutCounts::default());
                 for number in repeats.groups.splits(group) {
-                    let split = self.plan.split(number);
+                    let split = plan.split(number);
                     at.split(number, split.uri(), || {
                         let rejected = census.rejects.any_of(number);
                         let mut cuts = SplitCuts {
@@ -207,7 +167,7 @@ impl CleanRun<'_> {
                             failed: None,
                         };
                         let mut of_split = TaskManifest::default();
-                        write_split(split, number, self.reading, &mut cuts, folder, at, &mut of_split)?;
+                        write_split(split, number, reading, &mut cuts, folder, at, &mut of_split)?;
                         counts.add(cuts.counts);
                         cuts.spans.finish(number == 0)?;
                         task.written.add(of_split.written);
@@ -223,9 +183,9 @@ impl CleanRun<'_> {
             all.files.add(task.files)?;
             counts.add(of_group);
         }
-        if let Some(split) = self.plan.splits.first().filter(|_| all.written.kept == 0) {
+        if let Some(split) = plan.splits.first().filter(|_| all.written.kept == 0) {
             let parts = SplitParts::new(folder, 0, split.partition());
-            let mut writer = split.format.writer(&parts, &split.reading(self.reading));
+            let mut writer = split.format.writer(&parts, &split.reading(reading));
             keep_none(split, &parts, writer.as_mut())?;
             writer.finish()?;
             all.files.add(parts.files())?;
@@ -253,10 +213,9 @@ impl CleanRun<'_> {
         counts: CutCounts,
         near: Option<NearCounts>,
     ) -> CleanSummary {
+        let plan = &self.job.run.plan;
         let counters = CleanCounters {
-            input_files: self.plan.files.len() as u64,
-            input_bytes: self.plan.bytes(),
-            splits: self.plan.splits.len() as u64,
+            input: InputCounters::of(plan),
             records_read: census.docs + census.rejects.count(),
             text_bytes: census.text_bytes,
             replaced: census.replaced,
@@ -274,12 +233,12 @@ impl CleanRun<'_> {
         let process = ResourceUsage { spilled_bytes: self.spill.spilled().bytes, ..ResourceUsage::measure() };
         CleanSummary {
             version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration.clone(),
+            configuration: self.job.configuration.clone(),
             counters,
             process,
-            seconds: BTreeMap::from([("whole", seconds(self.start.elapsed()))]),
-            stages: self.progress.rows(),
-            input: self.plan.files.iter().map(InputEntry::of).collect(),
+            seconds: BTreeMap::from([("whole", seconds(self.job.start.elapsed()))]),
+            stages: self.job.run.progress.rows(),
+            input: plan.files.iter().map(InputEntry::of).collect(),
             places: PLACES,
         }
     }

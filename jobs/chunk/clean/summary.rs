@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::near::NearCounts;
-use crate::output::summary::{InputEntry, write_counters};
+use crate::output::summary::{InputCounters, InputEntry, write_counters};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -28,9 +28,8 @@ pub(super) struct CleanSummary {
 /// Counters of a run.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct CleanCounters {
-    pub input_files: u64,
-    pub input_bytes: u64,
-    pub splits: u64,
+    #[serde(flatten)]
+    pub input: InputCounters,
     pub records_read: u64,
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
@@ -60,9 +59,9 @@ impl fmt::Display for CleanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
         let input = [
-            ("Input", "Files", counters.input_files),
-            ("Input", "Bytes", counters.input_bytes),
-            ("Input", "Splits", counters.splits),
+            ("Input", "Files", counters.input.input_files),
+            ("Input", "Bytes", counters.input.input_bytes),
+            ("Input", "Splits", counters.input.splits),
             ("Input", "Records read", counters.records_read),
             ("Input", "Bytes of text", counters.text_bytes),
             ("Input", "Documents with illegal bytes replaced", counters.replaced),

@@ -10,18 +10,23 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
 use datasets::{Codec, Container, Extractors, Reading};
 
+use self::export_split::splits;
 use self::options::{ExportFormat, ExportOptions};
-use self::run::ExportRun;
+use self::run::{ExportRun, plan_of};
 use super::store::{ChunkStore, SnapshotManifest};
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
+use crate::corpus::run::Run;
+use crate::output::{JobEnd, OutputArgs, OutputJob};
+use crate::progress::Stage;
 
 /// Write the texts of files of a store as a corpus that dedup and nightly read
 ///
@@ -40,9 +45,8 @@ pub struct Args {
     /// Stop with exit code 4 before anything is committed if more files than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    output_args: OutputArgs,
 }
 
 /// Runs the job. Returns the exit code: 0, or 3 if files were rejected.
@@ -51,14 +55,14 @@ pub struct Args {
 /// Those of the store and of the output; [`WrongUse`] when there is no such snapshot or file, or one of the two folders lies
 /// in the other.
 pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
-    let Args { store: uri, output, options, max_rejects, overwrite } = args;
+    let Args { store: uri, output, options, max_rejects, output_args } = args;
     let container = match (options.to, options.codec) {
         (ExportFormat::SequenceFile, codec) => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
         (_, Some(_)) => bail!(WrongUse("--codec is for SequenceFiles".to_owned())),
         (ExportFormat::Parquet, None) => Container::Parquet,
         (ExportFormat::Jsonl, None) => Container::JsonLines,
     };
-    let stores = Stores::new();
+    let (start, stores) = (Instant::now(), Stores::new());
     let store = ChunkStore::open(&stores, &uri)?;
     refuse_nested(&stores, &uri, &output)?;
     let snapshots =
@@ -72,16 +76,29 @@ pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
     };
     let configuration = Configuration::here(&options, common.workers(), std::slice::from_ref(&uri))?;
     let configuration = serde_json::to_value(configuration)?;
-    let run = ExportRun::new(
-        common,
-        &store,
-        &snapshots,
-        (&options, container),
-        &reading,
-        max_rejects,
+    let splits = splits(&store, &snapshots, &options.names, options.part_size)?;
+    let job = OutputJob::alone(
+        (common, &stores, start),
+        Run::alone(plan_of(&splits)?, reading, common.workers(), &Arc::default()),
+        Stage::Export.name(),
+        (&output, &output_args),
         configuration,
-    )?;
-    run.run(&stores, &output, overwrite)
+    );
+    let run = ExportRun {
+        job: &job,
+        store: &store,
+        snapshots: &snapshots,
+        splits,
+        options: &options,
+        container,
+        max_rejects,
+    };
+    let begun = job.begin_watched(run.watched()?)?;
+    let result = match &begun.folder {
+        None => Ok(JobEnd::default()),
+        Some(folder) => run.work(folder),
+    };
+    job.end(begun, result)
 }
 
 fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {

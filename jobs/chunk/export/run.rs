@@ -2,116 +2,71 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
-use cluster::{Group, Stores};
-use datasets::{Container, Content, FORMATS, Format, Piece, Reading};
+use datasets::{Container, Content, FORMATS, Format, Piece};
 use operators::{DocBatch, Reject};
-use serde_json::Value;
 
-use super::export_split::{ExportSplit, splits};
+use super::export_split::ExportSplit;
 use super::options::ExportOptions;
 use super::summary::{ExportCounters, ExportSummary};
-use crate::Common;
 use crate::chunk::name_filter::NameFilter;
 use crate::chunk::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
-use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits::{each_split, end};
 use crate::corpus::whole_file::WholeFile;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::{FileList, OutputFolder};
+use crate::output::{FileList, JobEnd, OutputFolder, OutputJob};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, StageTimer, Watch, Watched, seconds};
+use crate::progress::{Stage, StageTimer, Watched, seconds};
 
 /// Everything that the steps of an export share.
 pub(super) struct ExportRun<'a> {
-    common: &'a Common,
-    start: Instant,
-    store: &'a ChunkStore,
-    snapshots: &'a [SnapshotManifest],
-    splits: Vec<ExportSplit>,
-    /// The splits as the output sees them. They have no pieces, since no file of theirs lies in a store of files.
-    plan: Plan,
-    options: &'a ExportOptions,
-    container: Container,
-    reading: &'a Reading,
-    max_rejects: Option<u64>,
-    progress: Arc<Progress>,
-    configuration: Value,
+    pub job: &'a OutputJob<'a>,
+    pub store: &'a ChunkStore,
+    pub snapshots: &'a [SnapshotManifest],
+    pub splits: Vec<ExportSplit>,
+    pub options: &'a ExportOptions,
+    pub container: Container,
+    pub max_rejects: Option<u64>,
 }
 
-impl<'a> ExportRun<'a> {
-    /// Plans an export.
-    ///
-    /// # Errors
-    /// Those of [`splits`].
-    pub fn new(
-        common: &'a Common,
-        store: &'a ChunkStore,
-        snapshots: &'a [SnapshotManifest],
-        (options, container): (&'a ExportOptions, Container),
-        reading: &'a Reading,
-        max_rejects: Option<u64>,
-        configuration: Value,
-    ) -> Result<Self> {
-        let splits = splits(store, snapshots, &options.names, options.part_size)?;
-        let empty = |_: &ExportSplit| {
-            Ok(Split {
-                format: whole_format("", b"")?,
-                pieces: Vec::new(),
-                is_reference: false,
-                sample: None,
-            })
-        };
-        let plan = Plan { splits: splits.iter().map(empty).collect::<Result<_>>()?, ..Plan::nothing() };
-        let (start, progress) = (Instant::now(), Arc::default());
-        Ok(ExportRun {
-            common,
-            start,
-            store,
-            snapshots,
-            splits,
-            plan,
-            options,
-            container,
-            reading,
-            max_rejects,
-            progress,
-            configuration,
+/// Returns the splits as the output sees them. They have no pieces, since no file of theirs lies in a store of files.
+///
+/// # Errors
+/// When no format has one document a file.
+pub(super) fn plan_of(splits: &[ExportSplit]) -> Result<Plan> {
+    let empty = |_: &ExportSplit| {
+        let format = whole_format("", b"")?;
+        Ok(Split { format, pieces: Vec::new(), is_reference: false, sample: None })
+    };
+    Ok(Plan { splits: splits.iter().map(empty).collect::<Result<_>>()?, ..Plan::nothing() })
+}
+
+impl ExportRun<'_> {
+    /// Returns what is shown of the job.
+    pub fn watched(&self) -> Result<Watched> {
+        let OutputJob { common, run, name, output, configuration, .. } = self.job;
+        Ok(Watched {
+            input_files: self.splits.iter().map(|split| split.files).sum(),
+            input_bytes: self.splits.iter().map(|split| split.bytes).sum(),
+            ..run.plan.watched(&common.progress, name, output, configuration, 0)?
         })
     }
 
-    /// Writes and commits the output. Returns the exit code: 0, or 3 if files were rejected.
+    /// Writes and commits the output.
     ///
     /// Memory: for each worker frames of 48 MiB, the longest file twice, and 96 MiB more if its streams were undone.
     ///
     /// # Errors
     /// Those of the store and of the output. Then nothing of the output is visible.
-    pub fn run(&self, stores: &Stores, output: &str, overwrite: bool) -> Result<u8> {
-        let options = &self.common.progress;
-        let watched = Watched {
-            input_files: self.splits.iter().map(|split| split.files).sum(),
-            input_bytes: self.splits.iter().map(|split| split.bytes).sum(),
-            ..self.plan.watched(options, Stage::Export.name(), output, &self.configuration, 0)?
-        };
-        let watch = Watch::begin(options, watched, &self.progress)?;
-        let exported = OutputFolder::alone(stores, output, overwrite, &self.plan, |folder| self.work(folder));
-        let summary = watch.end(exported)?;
-        if !options.quiet {
-            say(&summary);
-            say(StageTable(&self.progress.totals()));
-        }
-        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
-    }
-
-    fn work(&self, folder: &OutputFolder) -> Result<ExportSummary> {
-        let limit = RejectLimit::new(self.max_rejects, &self.plan, self.reading);
+    pub fn work(&self, folder: &OutputFolder) -> Result<JobEnd<ExportSummary>> {
+        let Run { group, plan, reading, progress } = &self.job.run;
+        let limit = RejectLimit::new(self.max_rejects, plan, reading);
         let outputs = folder.map_outputs();
-        let (group, stage) = (Group::alone(self.common.workers()), (self.progress.as_ref(), Stage::Export));
-        let exported = each_split(&self.plan, &group, stage, |at, number, _| {
+        let exported = each_split(plan, group, (progress, Stage::Export), |at, number, _| {
             let mut rejects = SplitRejectsWriter::new(&outputs, number);
             let counters = self.split(folder, at, number, &mut rejects)?;
             let rejects = rejects.finish()?;
@@ -129,19 +84,20 @@ impl<'a> ExportRun<'a> {
             rejects.join(rejected);
         }
         counters.rejected = rejects.count();
-        rejects.write(folder, 0, &outputs, &self.plan, self.reading)?;
+        rejects.write(folder, 0, &outputs, plan, reading)?;
+        let rejected = counters.rejected > 0;
         let summary = ExportSummary {
             version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration.clone(),
+            configuration: self.job.configuration.clone(),
             snapshots: self.snapshots.iter().map(|snapshot| snapshot.name.clone()).collect(),
             counters,
             process: ResourceUsage::measure(),
-            seconds: BTreeMap::from([("whole", seconds(self.start.elapsed()))]),
-            stages: self.progress.rows(),
+            seconds: BTreeMap::from([("whole", seconds(self.job.start.elapsed()))]),
+            stages: progress.rows(),
         };
-        self.progress.worker(0).enter(Stage::Commit);
-        folder.commit(&summary, FileList::default(), "")?;
-        Ok(summary)
+        progress.worker(0).enter(Stage::Commit);
+        self.job.commit(folder, &summary, FileList::default())?;
+        Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
     }
 
     /// Writes the part of one split, even where all of its files are rejected.
@@ -162,7 +118,7 @@ impl<'a> ExportRun<'a> {
             let manifest = &self.snapshots[split.snapshot];
             let mut files = SnapshotReader::open(self.store, manifest)?;
             files.seek(split.first)?;
-            let mut contents = ContentReader::new(self.store, &self.reading.extractors);
+            let mut contents = ContentReader::new(self.store, &self.job.run.reading.extractors);
             let (mut wanted, mut next) = (NameFilter::new(&self.options.names), 0);
             for _ in split.first..split.end {
                 let file = files.next()?.context("the list of files of a snapshot ends too early")?;
@@ -199,7 +155,7 @@ impl<'a> ExportRun<'a> {
     ) -> Result<()> {
         let id =
             if self.options.all { format!("{}/{}", manifest.name, file.name) } else { file.name.clone() };
-        let most = self.reading.max_record_bytes;
+        let most = self.job.run.reading.max_record_bytes;
         if file.bytes > most as u64 {
             batch.reject(&id, 0, format!("the file is longer than {most} bytes"), b"");
             return Ok(());
@@ -215,7 +171,7 @@ impl<'a> ExportRun<'a> {
         }
         let format = whole_format(&file.name, &bytes[..bytes.len().min(Reject::HEAD_BYTES)])?;
         let piece = Piece::whole(Arc::new(WholeFile { path: id.clone(), bytes }), id);
-        let mut reader = format.open(&piece, self.reading)?;
+        let mut reader = format.open(&piece, &self.job.run.reading)?;
         if let Err(error) = reader.fill(batch) {
             end(error, Some(batch))?;
         }

@@ -20,7 +20,6 @@ use operators::classify::Division;
 use operators::text::features::{FeatureSpec, Features};
 use operators::text::{Clean, Cleaner};
 use serde::Serialize;
-use serde_json::Value;
 
 use self::report::{CompareCounters, Report, milliseconds, tables};
 use self::testing::Testing;
@@ -28,15 +27,15 @@ use self::training::{Trained, Training};
 use crate::Common;
 use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::{Failure, WrongUse};
-use crate::cli::terminal::{print, say};
+use crate::cli::terminal::print;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
-use crate::corpus::plan::Plan;
-use crate::output::summary::InputEntry;
+use crate::corpus::run::Run;
+use crate::output::summary::{InputCounters, InputEntry};
 use crate::output::tables::{LabelRow, write_labels};
-use crate::output::{FileList, OutputFolder};
+use crate::output::{FileList, JobEnd, OutputArgs, OutputFolder, OutputJob};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, Watch, seconds};
+use crate::progress::{Stage, seconds};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -56,9 +55,8 @@ pub struct Args {
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Options that decide the result.
@@ -110,41 +108,43 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let lexicon = options.input.lexicon(options.features == FeatureSpec::Jieba)?;
     let features = Features::new(options.features, &lexicon)?;
-    let plan = Arc::new(options.input.plan(&stores, inputs)?);
+    let (plan, reading) = (options.input.plan(&stores, inputs)?, options.input.reading()?);
     let workers = common.workers();
-    let configuration = serde_json::to_value(Configuration::here(options, workers, inputs)?)?;
-    let progress = Arc::new(Progress::default());
-    let watched = plan.watched(&common.progress, "compare", output, &configuration, 0)?;
-    let watch = Watch::begin(&common.progress, watched, &progress)?;
-    let compared = OutputFolder::alone(&stores, output, args.overwrite, &plan, |folder| {
-        let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
-        let (args, configuration) = (&args, &configuration);
-        CompareJob { workers, args, configuration, plan, folder, progress, start }.run(features)
-    });
-    let report = watch.end(compared)?;
-    if !common.progress.quiet {
+    let job = OutputJob::alone(
+        (common, &stores, start),
+        Run::alone(plan, reading, workers, &Arc::default()),
+        "compare",
+        (output, &args.output),
+        serde_json::to_value(Configuration::here(options, workers, inputs)?)?,
+    );
+    let begun = job.begin()?;
+    let mut report = None;
+    let result = match &begun.folder {
+        None => Ok(JobEnd::default()),
+        Some(folder) => CompareJob { job: &job, args: &args, folder }.run(features).map(|compared| {
+            let rejected = compared.counters.rejected > 0;
+            let summary = Some(report.insert(compared).counters);
+            JobEnd { summary, others: Vec::new(), rejected }
+        }),
+    };
+    let code = job.end(begun, result)?;
+    if let Some(report) = report.filter(|_| !common.progress.quiet) {
         print(format_args!("{report}\n"))?;
-        say(&report.counters);
-        say(StageTable(&progress.totals()));
     }
-    Ok(if report.counters.rejected > 0 { 3 } else { 0 })
+    Ok(code)
 }
 
-/// Run whose input is planned and whose output is claimed.
+/// A job whose input is planned and whose output is claimed.
 struct CompareJob<'a> {
-    workers: usize,
+    job: &'a OutputJob<'a>,
     args: &'a Args,
-    configuration: &'a Value,
-    plan: Arc<Plan>,
     folder: &'a OutputFolder,
-    progress: Arc<Progress>,
-    start: Instant,
 }
 
 impl CompareJob<'_> {
     fn run(&self, features: Features) -> Result<Report> {
-        let (args, plan) = (self.args, &self.plan);
-        let ids = args.options.input.reading()?;
+        let (args, Run { group, plan, reading: ids, progress }) = (self.args, &self.job.run);
+        let start = self.job.start;
         let cleaner = Cleaner::new(Clean::default());
         // The folder of a document is the first one of its id.
         let field = args.options.label_field.clone().or_else(|| ids.id.clone());
@@ -157,23 +157,23 @@ impl CompareJob<'_> {
             features: features.clone(),
             cleaner: cleaner.clone(),
             division: Division::new(args.options.seed, args.options.test_share),
-            progress: Arc::clone(&self.progress),
+            progress: Arc::clone(progress),
             outputs: outputs[0].clone(),
         };
-        let mut trained = training.run(self.workers)?;
-        let training = seconds(self.start.elapsed());
+        let mut trained = training.run(group.workers())?;
+        let training = seconds(start.elapsed());
         check_trained(&mut trained)?;
 
         let testing = Testing {
             plan,
-            reading: &ids,
+            reading: ids,
             trained: &trained,
             features: &features,
             cleaner: &cleaner,
-            progress: &self.progress,
+            progress,
             outputs: &outputs[1],
         };
-        let tested = testing.run(self.workers)?;
+        let tested = testing.run(group.workers())?;
         if tested.rows.len() as u64 + tested.rejects.count() != trained.tests.len() as u64 {
             match tested.without_field {
                 Some(missing) => bail!(Error::Field(missing)),
@@ -189,7 +189,7 @@ impl CompareJob<'_> {
         rejects.join(tested.rejects.clone());
         rejects.check(args.max_rejects, plan, &labels)?;
 
-        let at = self.progress.worker(0);
+        let at = progress.worker(0);
         at.enter(Stage::Write);
         let name = |label: Option<u32>| label.map_or("", |label| &trained.labels[label as usize].name);
         let rows = tested.rows.iter().map(|row| LabelRow {
@@ -199,17 +199,15 @@ impl CompareJob<'_> {
         });
         write_labels(self.folder, rows)?;
         trained.rejects.write(self.folder, 0, &outputs[0], plan, &labels)?;
-        tested.rejects.write(self.folder, 1, &outputs[1], plan, &ids)?;
+        tested.rejects.write(self.folder, 1, &outputs[1], plan, ids)?;
         drop(at);
-        let whole = seconds(self.start.elapsed());
+        let whole = seconds(start.elapsed());
         let (measures, classes) = tables(&trained.labels, &tested);
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration.clone(),
+            configuration: self.job.configuration.clone(),
             counters: CompareCounters {
-                input_files: plan.files.len() as u64,
-                input_bytes: plan.bytes(),
-                splits: plan.splits.len() as u64,
+                input: InputCounters::of(plan),
                 records_read: trained.read.docs + trained.rejects.count(),
                 text_bytes: trained.read.text_bytes,
                 replaced: trained.read.replaced,
@@ -224,12 +222,12 @@ impl CompareJob<'_> {
             classes,
             process: ResourceUsage::measure(),
             seconds: BTreeMap::from([("training", training), ("whole", whole)]),
-            stages: self.progress.rows(),
+            stages: progress.rows(),
             input: plan.files.iter().map(InputEntry::of).collect(),
         };
-        let at = self.progress.worker(0);
+        let at = progress.worker(0);
         at.enter(Stage::Commit);
-        self.folder.commit(&report, FileList::default(), "")?;
+        self.job.commit(self.folder, &report, FileList::default())?;
         Ok(report)
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::testing::Tested;
 use super::training::Label;
-use crate::output::summary::{InputEntry, write_plain_counters};
+use crate::output::summary::{InputCounters, InputEntry, write_plain_counters};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -30,11 +30,10 @@ pub(super) struct Report {
     pub input: Vec<InputEntry>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct CompareCounters {
-    pub input_files: u64,
-    pub input_bytes: u64,
-    pub splits: u64,
+    #[serde(flatten)]
+    pub input: InputCounters,
     pub records_read: u64,
     pub text_bytes: u64,
     /// Number of documents whose illegal bytes were read as U+FFFD.
@@ -129,8 +128,8 @@ impl fmt::Display for Report {
 impl fmt::Display for CompareCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = [
-            ("Input files", self.input_files),
-            ("Input bytes", self.input_bytes),
+            ("Input files", self.input.input_files),
+            ("Input bytes", self.input.input_bytes),
             ("Records read", self.records_read),
             ("Documents with illegal bytes replaced", self.replaced),
             ("Training documents", self.training),

@@ -3,6 +3,7 @@
 use std::env;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use cluster::{Blob, Stores};
@@ -16,12 +17,13 @@ use crate::cli::configuration::{Configuration, optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits;
 use crate::corpus::unopened_piece::UnopenedPiece;
 use crate::corpus::whole_file::WholeFile;
-use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
+use crate::output::{OutputArgs, OutputFolder, OutputJob};
 use crate::progress::{Stage, StageTimer};
 
 /// Format of one text a file, whatever the files are called.
@@ -49,9 +51,8 @@ pub struct Args {
     /// Stop with exit code 4 before anything is committed if more files than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Options that decide what is packed.
@@ -123,18 +124,18 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         max_record_bytes: options.max_record_bytes as usize,
         ..Reading::default()
     };
-    let stores = Stores::new();
+    let (start, stores) = (Instant::now(), Stores::new());
     let plan = Plan::new(&stores, &[], inputs, Some(TEXTS), Some(options.part_size), &env::temp_dir())?;
-    let repack = Repack {
-        common,
-        output,
-        overwrite: args.overwrite,
-        max_rejects: args.max_rejects,
-        stage: Stage::Pack,
-        configuration: serde_json::to_value(Configuration::here(options, common.workers(), inputs)?)?,
-    };
-    repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
-        let packing = Packing { container, content, reading: &reading, folder, at };
+    let job = OutputJob::alone(
+        (common, &stores, start),
+        Run::alone(plan, reading, common.workers(), &Arc::default()),
+        Stage::Pack.name(),
+        (output, &args.output),
+        serde_json::to_value(Configuration::here(options, common.workers(), inputs)?)?,
+    );
+    let repack = Repack { job: &job, max_rejects: args.max_rejects, stage: Stage::Pack };
+    repack.run(|folder, at, number, split, rejects| {
+        let packing = Packing { container, content, reading: &job.run.reading, folder, at };
         packing.split(number, split, rejects)
     })
 }

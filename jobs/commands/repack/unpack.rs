@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::env;
 use std::io::{ErrorKind, Write};
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
@@ -17,10 +19,11 @@ use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{output_and_inputs, paths, record_size, size};
 use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits;
-use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
+use crate::output::{OutputArgs, OutputFolder, OutputJob};
 use crate::progress::{Stage, StageTimer};
 
 /// Longest name of a file or folder on today's file systems, in bytes.
@@ -43,9 +46,8 @@ pub struct Args {
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Options that decide what is unpacked.
@@ -66,19 +68,19 @@ struct UnpackOptions {
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let reading = Reading { max_record_bytes: args.options.max_record_bytes as usize, ..Reading::default() };
-    let stores = Stores::new();
+    let (start, stores) = (Instant::now(), Stores::new());
     let plan = Plan::new(&stores, &[], inputs, None, Some(args.options.split_size), &env::temp_dir())?;
-    let repack = Repack {
-        common,
-        output,
-        overwrite: args.overwrite,
-        max_rejects: args.max_rejects,
-        stage: Stage::Unpack,
-        configuration: serde_json::to_value(Configuration::here(&args.options, common.workers(), inputs)?)?,
-    };
+    let job = OutputJob::alone(
+        (common, &stores, start),
+        Run::alone(plan, reading, common.workers(), &Arc::default()),
+        Stage::Unpack.name(),
+        (output, &args.output),
+        serde_json::to_value(Configuration::here(&args.options, common.workers(), inputs)?)?,
+    );
+    let repack = Repack { job: &job, max_rejects: args.max_rejects, stage: Stage::Unpack };
     let names = Mutex::default();
-    repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
-        Unpacking { reading: &reading, names: &names, folder, at }.split(number, split, rejects)
+    repack.run(|folder, at, number, split, rejects| {
+        Unpacking { reading: &job.run.reading, names: &names, folder, at }.split(number, split, rejects)
     })
 }
 

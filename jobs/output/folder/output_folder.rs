@@ -58,23 +58,6 @@ pub(crate) struct SharedFolder {
 }
 
 impl OutputFolder {
-    /// Claims the folder for a job of one process which no other run goes on with, calls `work`, and ends the
-    /// run with its result.
-    ///
-    /// # Errors
-    /// Those of [`OutputFolder::claim`] and of `work`.
-    pub fn alone<T>(
-        stores: &Stores,
-        uri: &str,
-        overwrite: bool,
-        plan: &Plan,
-        work: impl FnOnce(&OutputFolder) -> Result<T>,
-    ) -> Result<T> {
-        let folder = OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Group::alone(1)))?;
-        let result = work(&folder);
-        folder.close(result)
-    }
-
     /// Claims the folder for process 0 of `group`, and takes over or removes what earlier runs have left.
     ///
     /// | found in the output | done with it |

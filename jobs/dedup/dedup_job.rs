@@ -1,0 +1,207 @@
+//! A job that writes an output of `dedup`: checks what was decided, writes the records, and commits.
+//!
+//! The jobs `dedup`, `nightly` and `rethreshold` share it; they differ in where their pairs come from.
+
+use std::sync::atomic::Ordering;
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::decide::Decided;
+use super::guards::{Guards, SourceReading};
+use super::options::DedupOptions;
+use super::pipeline::SearchResult;
+use super::tally::Tally;
+use super::verdicts::Verdicts;
+use super::write::write;
+use crate::cli::terminal::say;
+use crate::corpus::run::Run;
+use crate::output::pair_table::write_no_clusters;
+use crate::output::summary::{Counters, Summary};
+use crate::output::{FileList, JobEnd, JobManifest, OutputFolder, OutputJob, Written};
+use crate::progress::usage::ResourceUsage;
+use crate::progress::{Stage, StageRow, StageTotals, merge, seconds};
+
+/// A job that writes an output of `dedup`, as one process of it sees it.
+///
+/// Process 0 checks and commits; all processes decide and write.
+pub(crate) struct DedupJob<'a> {
+    pub job: &'a OutputJob<'a>,
+    pub options: &'a DedupOptions,
+    pub guards: &'a Guards,
+    /// Number of records that may be rejected; `None` for any number.
+    pub max_rejects: Option<u64>,
+}
+
+/// Work done before the commit, by one process or by all together.
+#[derive(Deserialize, Serialize)]
+struct Done {
+    written: Written,
+    files: FileList,
+    process: ResourceUsage,
+    stages: Vec<StageTotals>,
+}
+
+impl Done {
+    fn join(parts: Vec<Done>) -> Result<Self> {
+        let (written, files) = (Written::default(), FileList::default());
+        let mut all = Done { written, files, process: ResourceUsage::default(), stages: Vec::new() };
+        for mut part in parts {
+            all.written.add(part.written);
+            all.files.add(part.files)?;
+            all.process.add(&part.process);
+            all.stages.append(&mut part.stages);
+        }
+        all.stages = merge(all.stages);
+        Ok(all)
+    }
+}
+
+/// Part of the text of `_SUCCESS` that is read back when the commit of an earlier run is finished.
+#[derive(Deserialize)]
+struct EarlierDecision {
+    counters: Counters,
+}
+
+impl DedupJob<'_> {
+    /// Returns the end of the job if an earlier run whose commit was decided under the same guards leaves nothing else to do.
+    pub fn decided_before(&self, folder: &OutputFolder) -> Option<Result<JobEnd<Summary>>> {
+        let job = folder.decided.as_ref().filter(|_| !folder.rehearsal)?;
+        Some(self.finish_decided(folder, job))
+    }
+
+    /// Checks what all processes have found and decided, then writes and commits the output. `found`, `decided`:
+    /// results of this process.
+    pub fn write(
+        &self,
+        folder: &OutputFolder,
+        found: SearchResult,
+        decided: Decided,
+    ) -> Result<JobEnd<Summary>> {
+        let Run { group, plan, reading, progress } = &self.job.run;
+        let searched = seconds(self.job.start.elapsed());
+        let mut joined = None;
+        let keeps_none = group.all_reduce((found, decided.tally), |all| -> Result<_> {
+            let (found, tallies): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            let (found, tally) = (self.check(SearchResult::join(found))?, Tally::join(tallies));
+            let docs = found.input.docs;
+            self.guards.check(docs, &tally)?;
+            let kept = docs - tally.to_remove();
+            joined = Some((found, tally));
+            Ok(kept == 0)
+        })?;
+        let outputs = folder.map_outputs();
+        let input = SourceReading { run: &self.job.run, outputs: &outputs };
+        let known = joined.as_ref().map(|(found, tally)| (found.input.docs, tally.to_remove()));
+        self.guards.check_sources(known, &decided.removals, &input)?;
+        let mut summary = None;
+        if let Some((found, tally)) = joined {
+            found.rejects.write(folder, 0, &outputs, plan, reading)?;
+            if tally.has_no_clusters() {
+                write_no_clusters(folder)?;
+            }
+            summary = Some(tally.summary(plan, self.job.configuration.clone(), &found, searched));
+        }
+        let stands_for_all = keeps_none.then_some(plan.first_of_input());
+        let verdicts = Verdicts { removals: decided.removals, stands_for_all };
+        if folder.rehearsal {
+            // The guards have passed, and the earlier run, which decided the same, has written the files.
+            let decided = folder.decided.as_ref();
+            return decided.map_or(Ok(JobEnd::default()), |job| self.finish_decided(folder, job));
+        }
+        let (written, mut files) = write(&self.job.run, &verdicts, folder)?;
+        if group.index() > 0 {
+            files.add(folder.files_of_no_split())?;
+        }
+        let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
+        let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
+        let done = Done { written, files, process, stages: progress.totals() };
+        let (decided, mut summary, mut others) = (summary, None, Vec::new());
+        let rejected = group.all_reduce(done, |all| -> Result<_> {
+            others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
+            let done = Done::join(all)?;
+            summary = decided.map(|decided| self.commit(decided, done, folder)).transpose()?;
+            Ok(summary.as_ref().is_some_and(|summary| summary.counters.any_rejected()))
+        })?;
+        Ok(JobEnd { summary, others, rejected })
+    }
+
+    /// Returns an error if a file lacks a field that was asked for and no document of its side was read, or if too
+    /// many records were rejected.
+    fn check(&self, mut found: SearchResult) -> Result<SearchResult> {
+        let Run { plan, reading, progress, .. } = &self.job.run;
+        for side in [&mut found.reference, &mut found.input] {
+            if let Some((_, missing)) = side.without_field.take().filter(|_| side.docs == 0) {
+                bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
+            }
+        }
+        if plan.reference_files > 0 && found.reference.docs == 0 {
+            progress.warn("the reference has no document, so nothing is removed for its sake");
+        }
+        found.rejects.check(self.max_rejects, plan, reading)?;
+        found.rejects.check_some_read(found.input.docs, plan, reading)?;
+        Ok(found)
+    }
+
+    /// Finishes the commit of an earlier run, and prints its counters.
+    fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<JobEnd<Summary>> {
+        // The other processes have nothing to do, so they may end from here on.
+        self.job.run.group.settle();
+        folder.finish_decided()?;
+        self.say_decided(&job.success)
+    }
+
+    /// Prints the counters of an earlier run, whose decision is now committed.
+    fn say_decided(&self, success: &str) -> Result<JobEnd<Summary>> {
+        self.job.write_summary(success);
+        let EarlierDecision { counters } = serde_json::from_str(success)?;
+        if !self.job.common.progress.quiet {
+            let Counters { records_read, kept, removed, rejected, .. } = counters;
+            say(format_args!(
+                "committed what an earlier run had decided: of {records_read} records {kept} kept, {removed} removed, \
+                 {rejected} rejected"
+            ));
+        }
+        Ok(JobEnd { rejected: counters.any_rejected(), ..JobEnd::default() })
+    }
+
+    /// Commits the output once all processes have written their parts. `decided`: the summary as far as it
+    /// was known before they wrote.
+    fn commit(
+        &self,
+        decided: Summary,
+        Done { written, files, process, stages }: Done,
+        folder: &OutputFolder,
+    ) -> Result<Summary> {
+        let Run { group, progress, .. } = &self.job.run;
+        let mut summary = Summary { process, ..decided };
+        let Written { kept, removed, rejected } = written;
+        check_ledger(&summary.counters, written)?;
+        summary.counters = Counters { kept, removed, rejected, ..summary.counters };
+        progress.set_outcomes([kept, removed, rejected]);
+        summary.stages = stages.iter().map(StageRow::of).collect();
+        summary.seconds.insert("whole", seconds(self.job.start.elapsed()));
+        let at = progress.worker(0);
+        at.enter(Stage::Commit);
+        // The other processes have finished their work, so they may end from here on.
+        group.settle();
+        if let Some(companion) = self.job.companion {
+            summary.state = Some(companion.prepare(&mut summary.counters)?);
+        }
+        self.job.commit(folder, &summary, files)?;
+        Ok(summary)
+    }
+}
+
+/// Checks the ledger: every record read was kept, removed or rejected, and the number of removed records is
+/// the number that was decided.
+fn check_ledger(decided: &Counters, Written { kept, removed, rejected }: Written) -> Result<()> {
+    let (records_read, to_remove) = (decided.records_read, decided.to_remove());
+    if records_read != kept + to_remove + rejected || removed != to_remove {
+        bail!(
+            "the ledger does not close: {records_read} records read, {kept} kept, {removed} of {to_remove} removed, \
+             {rejected} rejected; did the input change meanwhile?"
+        );
+    }
+    Ok(())
+}
