@@ -107,7 +107,7 @@ impl<R: Record + Ord> MergeCursor<R> {
 
 /// A merge of some runs.
 pub(crate) struct Merge<R> {
-    runs: Vec<Run<R>>,
+    runs: Vec<SortedRun<R>>,
     once: bool,
     /// Records that were merged last, before they are appended to the others.
     fresh: Vec<R>,
@@ -115,7 +115,7 @@ pub(crate) struct Merge<R> {
 }
 
 /// A run: one frame of it in memory, and the place of the others on disk.
-struct Run<R> {
+struct SortedRun<R> {
     records: Vec<R>,
     /// Number of the records that were taken already.
     taken: usize,
@@ -124,7 +124,7 @@ struct Run<R> {
 
 impl<R: Record + Ord> Merge<R> {
     pub fn new(runs: impl IntoIterator<Item = Range<u64>>, once: bool) -> Self {
-        let runs = runs.into_iter().map(|rest| Run { records: Vec::new(), taken: 0, rest }).collect();
+        let runs = runs.into_iter().map(|rest| SortedRun { records: Vec::new(), taken: 0, rest }).collect();
         Merge { runs, once, fresh: Vec::new(), frame: Vec::new() }
     }
 
