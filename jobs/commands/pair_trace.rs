@@ -1,11 +1,12 @@
 //! Compares two texts as a method does, step by step, for people.
 
-use operators::method::{Keys, Method, Search};
+use operators::method::Method;
+use operators::search::{Explanation, MappedText, RuleTurn};
 use operators::sets::reading::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
 use operators::text::cleaned::{has_text, is_code, shown};
-use operators::text::ignored_lines::{IgnoredLines, LineCleaner};
-use operators::{Overlap, Similarity, jaccard, shared};
+use operators::text::ignored_lines::{CleanedText, IgnoredLines, LineCleaner};
+use operators::{Overlap, Similarity, shared};
 
 use super::side_by_side::only_in_one;
 
@@ -18,7 +19,7 @@ pub(crate) struct PairTrace {
 }
 
 /// Compares two texts, the earlier one first, as `method` does. `ignored`: the lines that are left out, if any.
-pub(crate) fn trace(mut method: Method, ignored: Option<IgnoredLines>, a: &str, b: &str) -> PairTrace {
+pub(crate) fn trace(method: Method, ignored: Option<IgnoredLines>, a: &str, b: &str) -> PairTrace {
     let mut cleaner = LineCleaner::new(method.cleaner.clone(), ignored);
     let [(whole_a, a), (whole_b, b)] = [a, b].map(|text| {
         let text = cleaner.clean(text);
@@ -34,58 +35,25 @@ pub(crate) fn trace(mut method: Method, ignored: Option<IgnoredLines>, a: &str, 
         steps.push(format!("without ignored lines: {}", lengths(&a, &b)));
     }
     steps.extend(differing(&a, &b));
-    let keys = [method.keys(&a), method.keys(&b)];
-    let matches = match (&method.search, &keys) {
-        (Search::Nothing, _) => {
-            steps.push("only equal texts match".to_owned());
-            false
+    let mut search = method.text_search();
+    let [mapped_a, mapped_b] = [(&whole_a, &a), (&whole_b, &b)]
+        .map(|(whole, compared)| MappedText::new(&mut *search, CleanedText { whole, compared }));
+    let Explanation { steps: of_search, found, rule } = search.explain(&mapped_a, &mapped_b);
+    let matches = match rule {
+        RuleTurn::Never => {
+            steps.extend(of_search);
+            return PairTrace { steps, matches: found };
         }
-        (Search::Zhou(zhou), [Keys::Words(row_a), Keys::Words(row_b)]) => {
-            let met = method.are_candidates(&keys[0], &keys[1]);
-            let duplicates = zhou.duplicates(row_a, row_b).is_some();
-            steps.push(format!(
-                "fingerprints: {} bits differ; the two {} in a copy",
-                keys[0].distance(&keys[1]).unwrap_or(0),
-                if met { "meet" } else { "do not meet" }
-            ));
-            steps.push(format!(
-                "words: {} and {}, similarity {}; with the bits that differ {} the threshold",
-                row_a.words.len(),
-                row_b.words.len(),
-                jaccard(&row_a.words, &row_b.words),
-                if duplicates { "not under" } else { "under" }
-            ));
-            return PairTrace { steps, matches: met && duplicates };
+        RuleTurn::Last => {
+            steps.extend(of_search);
+            measured(&method, &a, &b, &mut steps) == Some(true) && found
         }
-        (Search::SimHash64(_) | Search::SimHash128(_), _) => {
-            let candidate = candidates(&method, &keys, &mut steps);
-            measured(&method, &a, &b, &mut steps) == Some(true) && candidate
-        }
-        _ => measured(&method, &a, &b, &mut steps)
-            .is_some_and(|near| candidates(&method, &keys, &mut steps) && near),
+        RuleTurn::First => measured(&method, &a, &b, &mut steps).is_some_and(|near| {
+            steps.extend(of_search);
+            found && near
+        }),
     };
     PairTrace { steps, matches: identical || matches }
-}
-
-/// Whether the search makes two texts a candidate. Adds the reason to `steps`.
-fn candidates(method: &Method, [a, b]: &[Keys; 2], steps: &mut Vec<String>) -> bool {
-    let candidate = method.are_candidates(a, b);
-    let article = if candidate { "a" } else { "no" };
-    let fingerprints = a.distance(b);
-    if let Some(distance) = fingerprints {
-        steps.push(format!("fingerprints: {distance} bits differ, so they are {article} candidate"));
-    }
-    match method.agreeing(a, b) {
-        Some((all, agree)) => {
-            let name = if fingerprints.is_some() { "blocks" } else { "bands" };
-            steps.push(agreeing(name, all, &agree));
-            if fingerprints.is_none() {
-                steps.push(format!("so they are {article} candidate"));
-            }
-        }
-        None => steps.push("every pair that is similar enough is found".to_owned()),
-    }
-    candidate
 }
 
 /// Whether two texts are similar enough for the rule of the method; `None` if one is short and the other far
@@ -162,15 +130,6 @@ fn differing(a: &str, b: &str) -> Vec<String> {
 
 /// Largest number of characters that are shown of what only one text has.
 const MOST_SHOWN: usize = 200;
-
-/// Says on which of `all` blocks or bands two texts agree.
-fn agreeing(name: &str, all: usize, agree: &[usize]) -> String {
-    let agree: Vec<String> = agree.iter().map(usize::to_string).collect();
-    match agree.is_empty() {
-        true => format!("none of the {all} {name} agree"),
-        false => format!("of the {name} 0 to {}, these agree: {}", all - 1, agree.join(", ")),
-    }
-}
 
 /// Says what cleaning left of two texts.
 fn cleaned(a: &str, b: &str) -> String {

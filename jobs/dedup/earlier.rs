@@ -3,9 +3,9 @@
 use anyhow::Result;
 use operators::flow::{GatheredClusters, MatchedDocs, RecordScan, WantedDocs};
 use operators::hash::Identity;
-use operators::method::map_records::StoredText;
-use operators::search::kept::KeptSearch;
-use operators::search::place::Rank;
+use operators::search::KeyedSearch;
+use operators::search::crowds::place::Rank;
+use operators::search::map_records::StoredText;
 use operators::{DocId, Merit, Pair, Record, Sorted};
 use timely::worker::Worker;
 
@@ -53,13 +53,12 @@ pub(crate) trait Earlier {
         Ok(())
     }
 
-    /// Lets the records of this worker meet the keys of earlier texts, in one pass. Passes come in order. `section`: the section of
-    /// the map output with the records of the pass. `scan`: gives those of new texts.
-    fn meet<S: KeptSearch>(
+    /// Lets the records of this worker meet the keys of earlier texts, in one pass. Passes come in order. `scan`: gives the
+    /// records of new texts.
+    fn meet<S: KeyedSearch>(
         &mut self,
         _worker: &mut Worker,
         _search: &S,
-        _section: usize,
         _pass: (u64, &S::Pass),
         _scan: RecordScan<'_, S::Record, anyhow::Error>,
     ) -> Result<()> {
@@ -67,7 +66,7 @@ pub(crate) trait Earlier {
     }
 
     /// Ends the passes.
-    fn met<S: KeptSearch>(&mut self, _search: &S) -> Result<()> {
+    fn met<S: KeyedSearch>(&mut self, _search: &S) -> Result<()> {
         Ok(())
     }
 

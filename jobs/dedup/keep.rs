@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use operators::search::place::Rank;
+use operators::search::crowds::place::Rank;
 use operators::{DocId, Merit};
 
 /// Rule for the document that stays of two that match.

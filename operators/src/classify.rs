@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::method::{SimHash, SimHashSpec};
+    use crate::method::SimHashSpec;
     use crate::text::document_frequencies::Statistics;
     use crate::text::features::{FeatureSpec, Lexicon};
 
@@ -293,9 +293,9 @@ mod tests {
 
     #[test]
     fn the_fingerprint_of_the_counts_is_that_of_the_text() {
-        let mut method = SimHash::<u64>::new(&SimHashSpec::default(), characters(), &Statistics::default());
+        let mut made = SimHashSpec::default().simhash::<u64>(characters(), &Statistics::default());
         for text in ["", "a", "ab", "相似的文本有相似的指纹", "aaaabbbc"] {
-            assert_eq!(simhash(&counts(&characters(), text)), method.fingerprint(text), "{text}");
+            assert_eq!(simhash(&counts(&characters(), text)), made.fingerprint(text), "{text}");
         }
     }
 

@@ -20,13 +20,16 @@ use jieba_rs::Jieba;
 use operators::fingerprint::block_join::BlockJoin;
 use operators::fingerprint::hamming::Kernel;
 use operators::flow::{CandidateJoin, RecordSink, Skew, shuffle};
-use operators::method::{Search, SimHash, Spec};
-use operators::search::blocks::BlockSearch;
+use operators::hash::Secret;
+use operators::method::Spec;
+use operators::search::bits::{BitSearch, FingerprintDesign, SimHash, Weights};
+use operators::search::{Search, SearchContext, SearchInputs};
+use operators::sets::Rule;
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
-use operators::text::features::Lexicon;
+use operators::text::features::{Features, Lexicon};
 use operators::text::segmenter::Segmenter;
-use operators::{DocId, ExternalSort, Pair, Row, SpillBudget, hash};
+use operators::{DocId, ExternalSort, Overlap, Pair, Row, Similarity, SpillBudget, hash};
 use rustix::time::{ClockId, clock_gettime};
 use timely::worker::Worker;
 
@@ -172,7 +175,7 @@ fn simhash(spec: &str) -> (Cleaner, SimHash<u64>) {
     let spec: Spec = spec.parse().expect("a spec");
     let method = spec.method(&Lexicon::default(), &Statistics::default(), None).expect("a dictionary");
     match method.search {
-        Search::SimHash64(simhash) => (method.cleaner, simhash),
+        Search::Bits64(simhash) => (method.cleaner, simhash),
         _ => panic!("{spec} has no fingerprints of 64 bits"),
     }
 }
@@ -214,7 +217,11 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        let search = BlockSearch::new(BlockJoin::new(64, 3, 4, Kernel::widest()), None);
+        let design = FingerprintDesign { bits: 64, distance: 3, blocks: 4, weights: Weights::Tf };
+        let simhash = SimHash::new(design, Features::Chars(5), &Statistics::default());
+        let rule = Rule::new(Features::Chars(5), Overlap::Jaccard, Similarity::LEAST);
+        let inputs = SearchInputs::of_texts(Secret::random());
+        let search = BitSearch::new(simhash, &SearchContext { rule: &rule, verified: false, inputs });
         let found = timed(|| {
             let mut join = CandidateJoin::new(search, Skew::default(), &SpillBudget::unused());
             for table in join.passes() {

@@ -6,6 +6,7 @@ use std::fs;
 
 use operators::Similarity;
 use operators::method::Spec;
+use operators::search::MappedText;
 use operators::sets::PackedSets;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -75,16 +76,17 @@ pub fn naive(method: &str, reference: &[Doc], input: &[Doc], within: bool) -> An
     let spec: Spec = method.parse().unwrap();
     let verify = spec.approximate().then(|| "0.8".parse().unwrap());
     let mut method = spec.method(&Lexicon::default(), &Statistics::default(), verify).unwrap();
+    let mut search = method.text_search();
     let mut mapped = |doc: &Doc| {
         let text = method.cleaner.clean(&doc.text).to_owned();
-        (method.keys(&text), method.rule.packed(&text), text)
+        (MappedText::new(&mut *search, text.as_str().into()), method.rule.packed(&text), text)
     };
     let mapped: Vec<_> = reference.iter().chain(input).map(&mut mapped).collect();
     let docs: Vec<&Doc> = reference.iter().chain(input).collect();
     let first = |doc: usize| (0..=doc).find(|&other| mapped[other].2 == mapped[doc].2).unwrap();
     let is_reference = |doc: usize| doc < reference.len();
     let similarity = |a: usize, b: usize| {
-        let near = method.verified && method.are_candidates(&mapped[a].0, &mapped[b].0);
+        let near = method.verified && search.are_candidates(&mapped[a].0, &mapped[b].0);
         near.then(|| method.rule.matches(PackedSets(&mapped[a].1), PackedSets(&mapped[b].1))).flatten()
     };
     let measured = spec.measures() || verify.is_some();

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use operators::method::Spec;
+use operators::search::MappedText;
 use operators::sets::{SetKind, Sets};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -44,17 +45,22 @@ pub struct Candidate {
 pub fn candidates(method: &str, docs: &[Doc]) -> Vec<Candidate> {
     let spec: Spec = method.parse().unwrap();
     let mut method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
+    let mut search = method.text_search();
     let map = |doc: &Doc| {
         let text = method.cleaner.clean(&doc.text).to_owned();
         let mut sets = Sets::default();
         method.rule.without_threshold().sets(&text, &mut sets);
-        (method.keys(&text), [sets.long, sets.short].map(HashSet::<u64>::from_iter), text)
+        (
+            MappedText::new(&mut *search, text.as_str().into()),
+            [sets.long, sets.short].map(HashSet::<u64>::from_iter),
+            text,
+        )
     };
     let mapped: Vec<_> = docs.iter().map(map).collect();
     let mut found = Vec::new();
     for (high, b) in mapped.iter().enumerate() {
         for (low, a) in mapped[..high].iter().enumerate() {
-            if !method.are_candidates(&a.0, &b.0) {
+            if !search.are_candidates(&a.0, &b.0) {
                 continue;
             }
             let kind = [0, 1].into_iter().find(|&kind| a.1[kind].len().min(b.1[kind].len()) > 0).unwrap();
@@ -62,7 +68,7 @@ pub fn candidates(method: &str, docs: &[Doc]) -> Vec<Candidate> {
             let threshold =
                 method.rule.measure([SetKind::Long, SetKind::Short][kind]).1.as_millionths().into();
             if !method.verified || millionths >= threshold {
-                let hamming = a.0.distance(&b.0).unwrap_or(0);
+                let hamming = search.distance(&a.0, &b.0).unwrap_or(0);
                 found.push(Candidate { low, high, hamming, millionths, identical: a.2 == b.2 });
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use operators::DocId;
-use operators::method::{Zhou, ZhouSpec};
+use operators::method::ZhouSpec;
 use operators::text::features::Features;
 
 use crate::corpus::json_lines;
@@ -53,7 +53,7 @@ type Edge = (String, String, u32, u64);
 /// Does the paper's deletion by buckets, without any code of the program but the words and Sim. Returns also
 /// the number of comparisons.
 fn by_the_book(texts: &[String]) -> (BTreeSet<Edge>, u64) {
-    let zhou = Zhou::new(&ZhouSpec::default(), Features::Chars(1));
+    let zhou = ZhouSpec::default().zhou(Features::Chars(1));
     let rows: Vec<_> = (0..).zip(texts).map(|(doc, text)| zhou.row(DocId(doc), text)).collect();
     let mut left: Vec<usize> = (0..rows.len()).collect();
     let (mut edges, mut comparisons) = (BTreeSet::new(), 0);

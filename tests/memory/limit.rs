@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use operators::method::{SimHash, SimHashSpec};
+use operators::method::SimHashSpec;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Features;
 use serde_json::Value;
@@ -76,12 +76,11 @@ fn a_search_keeps_within_its_memory() {
 
 /// Returns characters whose hashes agree with each other in 13 or more of the 16 bits of the first block.
 fn alike(count: usize) -> String {
-    let spec = SimHashSpec::default();
-    let mut method = SimHash::<u64>::new(&spec, Features::Chars(1), &Statistics::default());
+    let mut simhash = SimHashSpec::default().simhash(Features::Chars(1), &Statistics::default());
     let block = |fingerprint: u64| fingerprint as u16;
-    let first = block(method.fingerprint("一"));
+    let first = block(simhash.fingerprint("一"));
     let hanzi = (0x4E00..0x9FA5).filter_map(char::from_u32);
-    let near = hanzi.filter(|c| (block(method.fingerprint(&c.to_string())) ^ first).count_ones() <= 3);
+    let near = hanzi.filter(|c| (block(simhash.fingerprint(&c.to_string())) ^ first).count_ones() <= 3);
     let found: String = near.take(count).collect();
     assert_eq!(found.chars().count(), count);
     found

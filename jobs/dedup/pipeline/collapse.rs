@@ -3,7 +3,7 @@
 use anyhow::Result;
 use operators::ExternalSort;
 use operators::flow::collapse as collapse_identities;
-use operators::method::map_records::records;
+use operators::search::map_records::records;
 use timely::worker::Worker;
 
 use super::links::IdenticalDocs;

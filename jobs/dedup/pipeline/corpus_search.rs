@@ -8,9 +8,9 @@ use cluster::{Local, text_of_path};
 use datasets::MissingField;
 use operators::hash::Secret;
 use operators::method::Method;
-use operators::method::zhou::copy_search::Comparisons;
-use operators::search::PassLoad;
-use operators::search::place::Rank;
+use operators::search::crowds::place::Rank;
+use operators::search::zhou::copy_search::Comparisons;
+use operators::search::{PassLoad, SearchInputs};
 use operators::text::ignored_lines::IgnoredLines;
 use operators::{DocId, Merit, Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,11 @@ impl CorpusSearch {
             ignored: None,
             leaders: None,
         }
+    }
+
+    /// Returns what the search of a method needs to know of this one.
+    pub fn inputs(&self) -> SearchInputs {
+        SearchInputs { secret: self.secret, sides: self.sides, ignores_lines: self.ignored.is_some() }
     }
 
     /// Returns the place of a document in keep order.

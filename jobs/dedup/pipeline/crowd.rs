@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use anyhow::Result;
 use foldhash::HashMap;
 use operators::flow::{ClusterBatch, RecordSink, SortedValues};
-use operators::search::place::{KeepPlace, Rank};
+use operators::search::crowds::place::{KeepPlace, Rank};
 use operators::sets::{Rule, Sets};
 use operators::{DocId, Reason, Record, Resolve, Sides, Similarity, SpillBudget, Spool, survivors};
 use timely::worker::Worker;

@@ -1,21 +1,15 @@
 //! The join: finds candidates in the map output, among the first ones of identical documents.
 
 use anyhow::Result;
-use operators::fingerprint::Bits;
-use operators::fingerprint::block_tables::BlockTable;
 use operators::flow::{CandidateJoin, Candidates, PlaceOf, PrefixJoin, RecordSink, Skew};
-use operators::method::map_records::{Bands, FINGERPRINTS, records};
-use operators::method::{Method, Search, SimHash};
-use operators::search::PassLoad;
-use operators::search::bands::BandSearch;
-use operators::search::blocks::BlockSearch;
 use operators::search::crowds::Asks;
-use operators::search::kept::KeptSearch;
-use operators::search::placed::{BucketSearch, PlacedSearch};
-use operators::sets::minhash::MinHash;
-use operators::{DocId, Pair, Sides, Sorted};
+use operators::search::crowds::placed::PlacedSearch;
+use operators::search::map_records::records;
+use operators::search::{KeyedSearch, PassLoad, Search, SearchVisitor, TextSearch};
+use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
+use super::crowd::Crowd;
 use super::links::IdenticalDocs;
 use super::mapped::Mapped;
 use super::matched::Matched;
@@ -45,22 +39,14 @@ pub(super) fn join<E: Earlier>(
     at.enter(Stage::Compare);
     let (search, method) = (&mapped.search, &mapped.search.method);
     let asks = if search.leaders.is_some() && method.verified { Asks::Nearest } else { Asks::All };
-    let (mut prefixes, sides) = (None, search.sides);
-    let Candidates { pairs, loads, crowd, .. } = match &method.search {
-        Search::SimHash64(simhash) => {
-            join_records(worker, mapped, copies, blocks(simhash, method, sides), earlier, asks)?
-        }
-        Search::SimHash128(simhash) => {
-            join_records(worker, mapped, copies, blocks(simhash, method, sides), earlier, asks)?
-        }
-        Search::Bands(minhash) => {
-            join_records(worker, mapped, copies, bands(minhash, method, sides), earlier, asks)?
-        }
-        Search::Prefix => {
-            let joined = prefixes.insert(join_prefixes(worker, mapped, copies)?);
-            joined.candidates(worker, Skew::default(), asks, None)?
-        }
-        Search::Nothing | Search::Zhou(_) => Candidates::none(),
+    let prefixes = match &method.search {
+        Search::Prefix => Some(join_prefixes(worker, mapped, copies)?),
+        _ => None,
+    };
+    let Candidates { pairs, loads, crowd, .. } = match &prefixes {
+        Some(prefixes) => prefixes.candidates(worker, Skew::default(), asks, None)?,
+        None => method
+            .visit(search.inputs(), JoinFirsts { worker, mapped, copies, earlier: &mut *earlier, asks })?,
     };
     let pairs = earlier.candidates(worker, mapped, pairs)?;
     let prefixes = prefixes.filter(|_| crowd.is_some());
@@ -78,101 +64,98 @@ pub(super) fn join_round<E: Earlier>(
     earlier: &E,
 ) -> Result<Candidates> {
     at.enter(Stage::Compare);
-    let (method, sides) = (&mapped.search.method, mapped.search.sides);
     let place = |doc| {
         let place = matched.crowd.place(doc);
         place.filter(|place| asks == Asks::Staying || place.takes_part() && place.stays())
     };
-    let of_round: (&Matched, &PlaceOf, Asks) = (matched, &place, asks);
-    match (&method.search, &matched.prefixes) {
-        (Search::SimHash64(simhash), _) => {
-            join_placed(worker, mapped, blocks(simhash, method, sides), of_round, earlier)
+    match &matched.prefixes {
+        Some(prefixes) => Ok(prefixes.candidates(worker, Skew::default(), asks, Some(&place))?),
+        None => {
+            let search = &mapped.search;
+            let join = JoinCrowd { worker, mapped, crowd: &matched.crowd, place: &place, asks, earlier };
+            search.method.visit(search.inputs(), join)
         }
-        (Search::SimHash128(simhash), _) => {
-            join_placed(worker, mapped, blocks(simhash, method, sides), of_round, earlier)
-        }
-        (Search::Bands(minhash), _) => {
-            join_placed(worker, mapped, bands(minhash, method, sides), of_round, earlier)
-        }
-        (_, Some(prefixes)) => Ok(prefixes.candidates(worker, Skew::default(), asks, Some(&place))?),
-        _ => Ok(Candidates::none()),
     }
 }
 
-/// Joins records by their keys, in each pass also with those of earlier texts. `section`: the section with the records of a pass.
-fn join_records<S: KeptSearch + Clone>(
-    worker: &mut Worker,
-    mapped: &Mapped,
-    copies: &IdenticalDocs,
-    (search, section): (S, impl Fn(&S::Pass) -> usize),
-    earlier: &mut impl Earlier,
+/// Finds candidates among the first ones of identical documents, and of these with earlier texts.
+struct JoinFirsts<'a, E> {
+    worker: &'a mut Worker,
+    mapped: &'a Mapped,
+    copies: &'a IdenticalDocs,
+    earlier: &'a mut E,
     asks: Asks,
-) -> Result<Candidates> {
-    let kept = search.clone();
-    let mut join = CandidateJoin::new(search, Skew::default(), &mapped.search.spill).asking(asks);
-    for (number, pass) in (0..).zip(join.passes()) {
-        let section = section(&pass);
-        let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
-            let mut firsts = copies.walk();
-            mapped.section(worker, section, |worker, frame| {
-                let of_firsts = records(frame).filter(|record| firsts.is_first(S::doc(record)));
-                of_firsts.for_each(|record| each(worker, record));
-            })
-        };
-        join.pass(worker, &pass, &mut |worker, each| {
-            earlier.records(worker, section, &mut *each)?;
-            scan(worker, each)
-        })?;
-        earlier.meet(worker, &kept, section, (number, &pass), &mut scan)?;
+}
+
+impl<E: Earlier> SearchVisitor for JoinFirsts<'_, E> {
+    type Output = Result<Candidates>;
+
+    /// A search without keys has no candidates, or has found them elsewhere.
+    fn visit<S: TextSearch + Clone>(self, _: S) -> Result<Candidates> {
+        Ok(Candidates::none())
     }
-    earlier.met(&kept)?;
-    Ok(join.finish(worker, |pair| pair.low)?)
-}
 
-/// Joins the records of the crowd, each with the place of its document.
-fn join_placed<S: BucketSearch>(
-    worker: &mut Worker,
-    mapped: &Mapped,
-    (search, section): (S, impl Fn(&S::Pass) -> usize),
-    (matched, place, asks): (&Matched, &PlaceOf, Asks),
-    earlier: &impl Earlier,
-) -> Result<Candidates> {
-    let search = PlacedSearch::new(search, &mapped.search.method.rule);
-    let mut join = CandidateJoin::new(search, Skew::default(), &mapped.search.spill).asking(asks);
-    for pass in join.passes() {
-        let section = section(&pass);
-        let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
-            earlier.records(worker, section, &mut *each)?;
-            mapped.section(worker, section, |worker, frame| {
-                records(frame).for_each(|record| each(worker, record));
-            })
-        };
-        join.pass(worker, &pass, &mut |worker, each| {
-            matched.crowd.records(worker, section, S::doc, scan, |worker, record| {
-                if let Some(place) = place(S::doc(&record)) {
-                    each(worker, (place, record));
-                }
-            })
-        })?;
+    fn visit_keyed<S: KeyedSearch>(self, search: S) -> Result<Candidates> {
+        let JoinFirsts { worker, mapped, copies, earlier, asks } = self;
+        let kept = search.clone();
+        let mut join = CandidateJoin::new(search, Skew::default(), &mapped.search.spill).asking(asks);
+        for (number, pass) in (0..).zip(join.passes()) {
+            let section = S::section(&pass);
+            let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
+                let mut firsts = copies.walk();
+                mapped.section(worker, section, |worker, frame| {
+                    let of_firsts = records(frame).filter(|record| firsts.is_first(S::doc(record)));
+                    of_firsts.for_each(|record| each(worker, record));
+                })
+            };
+            join.pass(worker, &pass, &mut |worker, each| {
+                earlier.records(worker, section, &mut *each)?;
+                scan(worker, each)
+            })?;
+            earlier.meet(worker, &kept, (number, &pass), &mut scan)?;
+        }
+        earlier.met(&kept)?;
+        Ok(join.finish(worker, |pair| pair.low)?)
     }
-    Ok(join.finish_round(worker, place)?)
 }
 
-/// Returns the search by the fingerprints of a method, and the section of the map output that has the records of a pass.
-pub(crate) fn blocks<W: Bits>(
-    simhash: &SimHash<W>,
-    method: &Method,
-    sides: Sides,
-) -> (BlockSearch<W>, impl Fn(&BlockTable<W>) -> usize + use<W>) {
-    let verified = Some(&method.rule).filter(|_| method.verified);
-    (BlockSearch::new(simhash.join.clone(), verified).between(sides), |_| FINGERPRINTS)
+/// Finds candidates of a round by the records of the crowd, each with the place of its document.
+struct JoinCrowd<'a, E> {
+    worker: &'a mut Worker,
+    mapped: &'a Mapped,
+    crowd: &'a Crowd,
+    place: &'a PlaceOf<'a>,
+    asks: Asks,
+    earlier: &'a E,
 }
 
-/// Returns the search by the bands of a method, and the section of the map output that has the records of a pass.
-pub(crate) fn bands(
-    minhash: &MinHash,
-    method: &Method,
-    sides: Sides,
-) -> (BandSearch, impl Fn(&u32) -> usize + use<>) {
-    (BandSearch::new(*minhash, &method.rule).between(sides), |band| Bands::section(*band))
+impl<E: Earlier> SearchVisitor for JoinCrowd<'_, E> {
+    type Output = Result<Candidates>;
+
+    fn visit<S: TextSearch + Clone>(self, _: S) -> Result<Candidates> {
+        Ok(Candidates::none())
+    }
+
+    fn visit_keyed<S: KeyedSearch>(self, search: S) -> Result<Candidates> {
+        let JoinCrowd { worker, mapped, crowd, place, asks, earlier } = self;
+        let search = PlacedSearch::new(search, &mapped.search.method.rule);
+        let mut join = CandidateJoin::new(search, Skew::default(), &mapped.search.spill).asking(asks);
+        for pass in join.passes() {
+            let section = S::section(&pass);
+            let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
+                earlier.records(worker, section, &mut *each)?;
+                mapped.section(worker, section, |worker, frame| {
+                    records(frame).for_each(|record| each(worker, record));
+                })
+            };
+            join.pass(worker, &pass, &mut |worker, each| {
+                crowd.records(worker, section, S::doc, scan, |worker, record| {
+                    if let Some(place) = place(S::doc(&record)) {
+                        each(worker, (place, record));
+                    }
+                })
+            })?;
+        }
+        Ok(join.finish_round(worker, place)?)
+    }
 }

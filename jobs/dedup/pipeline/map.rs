@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use operators::Doc;
-use operators::method::Search;
-use operators::method::map_records::{Bands, Fingerprints, Identities, Mapper, Texts, Words};
+use operators::search::map_records::StoredText;
+use operators::search::prefix::PrefixTexts;
+use operators::search::{SearchVisitor, TextSearch};
 use operators::text::Cleaner;
 use operators::text::cleaned::is_code;
 use operators::text::ignored_lines::LineCleaner;
@@ -22,25 +23,28 @@ use crate::progress::{Stage, StageTimer};
 /// # Errors
 /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
 pub(crate) fn map(search: CorpusSearch) -> Result<(Mapped, SearchResult)> {
-    let method = search.method.clone();
-    // Texts that differ in ignored lines alone have one fingerprint, and are not identical.
-    let by_text = Some(search.secret).filter(|_| method.verified || search.ignored.is_some());
-    let counts = match method.search {
-        Search::Nothing => search.map_by(&Identities::new(search.secret)),
-        Search::SimHash64(simhash) => search.map_by(&Fingerprints::new(simhash, by_text)),
-        Search::SimHash128(simhash) => search.map_by(&Fingerprints::new(simhash, by_text)),
-        Search::Bands(minhash) => search.map_by(&Bands::new(method.rule, minhash, search.secret)),
-        Search::Prefix => search.map_by(&Texts::new(search.secret)),
-        Search::Zhou(zhou) => search.map_by(&Words::new(zhou)),
-    }?;
+    let counts = search.method.visit(search.inputs(), MapSplits { search: &search })?;
     Ok((Mapped::new(search), counts))
+}
+
+/// Maps the splits of this process by the search of the method.
+struct MapSplits<'a> {
+    search: &'a CorpusSearch,
+}
+
+impl SearchVisitor for MapSplits<'_> {
+    type Output = Result<SearchResult>;
+
+    fn visit<S: TextSearch + Clone>(self, search: S) -> Result<SearchResult> {
+        self.search.map_by(&search)
+    }
 }
 
 impl CorpusSearch {
     /// Begins the map output of a split whose documents the caller makes of parts of those of the input. It serves the
     /// search by prefixes alone, since parts have no bands or fingerprints.
     pub fn map_parts(&self, split: u32) -> Result<PartMapper> {
-        let (texts, cleaner) = (Texts::new(self.secret), self.method.cleaner.clone());
+        let (texts, cleaner) = (PrefixTexts::new(self.secret), self.method.cleaner.clone());
         let writer = self.outputs.create(split, texts.sections())?;
         let head = Head { secret: self.secret.identity(""), ..Head::default() };
         Ok(PartMapper { cleaner, texts, writer, head })
@@ -48,13 +52,13 @@ impl CorpusSearch {
 
     /// Maps the splits of this process, except those whose map output exists. Returns the counts and rejects
     /// of all of them.
-    fn map_by(&self, mapper: &impl Mapper) -> Result<SearchResult> {
+    fn map_by(&self, search: &(impl TextSearch + Clone)) -> Result<SearchResult> {
         let Run { group, plan, reading, progress } = &self.run;
         let limit = RejectLimit::new(self.max_rejects, plan, reading);
         let cleaner = LineCleaner::new(self.method.cleaner.clone(), self.ignored.clone());
         let mapped = splits::each_split(plan, group, (progress, Stage::Map), |at, number, split| {
             let Head { counts, rejects, .. } =
-                self.map_split(at, number, split, (cleaner.clone(), mapper.clone()), &limit)?;
+                self.map_split(at, number, split, (cleaner.clone(), search.clone()), &limit)?;
             let records = [(number, counts.docs + rejects.count())].into();
             let [input, reference] = match plan.is_reference(number) {
                 true => [SideCounts::default(), counts],
@@ -70,7 +74,7 @@ impl CorpusSearch {
         at: &StageTimer,
         number: u32,
         split: &Split,
-        (mut cleaner, mut mapper): (LineCleaner, impl Mapper),
+        (mut cleaner, mut search): (LineCleaner, impl TextSearch),
         limit: &RejectLimit,
     ) -> Result<Head> {
         let secret = self.secret.identity("");
@@ -84,8 +88,9 @@ impl CorpusSearch {
         let split = &split.noting();
         let mut head = Head { secret, ..Head::default() };
         head.counts.code = cleaner.knows_code().then_some(0);
-        let sections = mapper.sections();
-        let of_state = usize::from(self.keeps_texts && !mapper.stores_texts());
+        let sections = search.sections();
+        search.begin_split();
+        let of_state = usize::from(self.keeps_texts && !search.stores_texts());
         let mut writer = self.outputs.create(number, sections + of_state)?;
         let mut reader = SplitReader::new(number, split, &self.run.reading, at);
         while let Some(mut batch) = reader.next()? {
@@ -106,9 +111,9 @@ impl CorpusSearch {
                 }
                 head.counts.shortened += u64::from(text.compared.len() < text.whole.len());
                 let (of_mapper, of_state) = writer.sections().split_at_mut(sections);
-                head.counts.without_text += u64::from(!mapper.map(&doc, text, of_mapper));
+                head.counts.without_text += u64::from(!search.map(&doc, text, of_mapper));
                 // A night ignores no lines, so what is compared is the whole text.
-                of_state.iter_mut().for_each(|section| Texts::put(&doc, text.whole, section));
+                of_state.iter_mut().for_each(|section| StoredText::put(&doc, text.whole, section));
             }
             writer.write()?;
         }
@@ -122,7 +127,7 @@ impl CorpusSearch {
 /// Map output of a split whose documents are not those of the input but parts of them.
 pub(crate) struct PartMapper {
     cleaner: Cleaner,
-    texts: Texts,
+    texts: PrefixTexts,
     writer: MapOutputWriter,
     head: Head,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use operators::FeatureCounts;
 use operators::hash::Identity;
-use operators::method::Search;
-use operators::method::map_records::{StoredText, Texts};
+use operators::search::Search;
+use operators::search::map_records::StoredText;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
@@ -69,6 +69,8 @@ impl FeatureCounters {
 /// A search of which every split is mapped.
 pub(crate) struct Mapped {
     pub search: CorpusSearch,
+    /// Whether the map output has what is compared of each text.
+    pub stores_texts: bool,
     /// Counters that the workers of this process share.
     pub(super) counters: FeatureCounters,
 }
@@ -76,7 +78,8 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// Takes a search whose splits are mapped.
     pub fn new(search: CorpusSearch) -> Self {
-        Mapped { counters: FeatureCounters::new(&search), search }
+        let stores_texts = search.method.text_search().stores_texts();
+        Mapped { counters: FeatureCounters::new(&search), stores_texts, search }
     }
 
     /// Returns the splits that a worker reads.
@@ -139,7 +142,7 @@ impl Mapped {
         number: u32,
         each: impl FnMut(&mut Worker, StoredText) -> Result<T>,
     ) -> Result<()> {
-        self.stored_texts(worker, number, Texts::TEXTS, each)
+        self.stored_texts(worker, number, StoredText::SECTION, each)
     }
 
     /// Does the same as [`Mapped::texts_of`] with the section of that number.
@@ -153,7 +156,7 @@ impl Mapped {
         let (head, output) = self.search.outputs.open::<Head>(number)?;
         let mut docs = 0;
         output.read(section, |frame| {
-            for text in Texts::of(frame) {
+            for text in StoredText::all(frame) {
                 docs += 1;
                 each(worker, text)?;
             }

@@ -58,7 +58,7 @@ impl Matched {
         let (has_rounds, crowd) = (crowd.is_some(), crowd.unwrap_or_default());
         let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
-        let stores_texts = has_rounds && method.search.stores_texts();
+        let stores_texts = has_rounds && mapped.stores_texts;
         let of_worker = stores_texts.then(|| mapped.docs_of(worker)).transpose()?;
         // The verification holds the rest.
         let share = budget.shared_by(Verify::HOLDERS);

@@ -29,13 +29,12 @@ mod verify;
 
 use anyhow::Result;
 use operators::flow::GatheredClusters;
-use operators::method::Search;
+use operators::search::Search;
 use timely::worker::Worker;
 
 use self::collapse::collapse;
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use self::gather::gather;
-pub(crate) use self::join::{bands, blocks};
 use self::join::{join, join_round};
 pub(crate) use self::links::{FoundLinks, IdenticalDocs};
 pub(crate) use self::map::{PartMapper, map};

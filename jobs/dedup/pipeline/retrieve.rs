@@ -3,8 +3,8 @@
 
 use anyhow::Result;
 use operators::flow::{FoundMatches, GatheredClusters, Retrieve, Retrieved};
-use operators::method::Zhou;
-use operators::method::map_records::Words;
+use operators::search::zhou::Zhou;
+use operators::search::zhou::copy_search::WordRow;
 use timely::worker::Worker;
 
 use super::corpus_search::SearchResult;
@@ -22,7 +22,7 @@ pub(super) fn retrieve(
 ) -> Result<(GatheredClusters, SearchResult)> {
     let mut retrieve = Retrieve::new(worker, zhou);
     mapped.section(worker, 0, |worker, frame| {
-        for row in Words::of(frame) {
+        for row in WordRow::all(frame) {
             retrieve.add(row);
         }
         retrieve.round(worker);

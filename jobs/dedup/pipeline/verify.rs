@@ -4,8 +4,8 @@ use std::iter;
 
 use anyhow::Result;
 use operators::flow::{Candidates, Matching, Verify};
-use operators::method::map_records::StoredText;
 use operators::search::crowds::Asks;
+use operators::search::map_records::StoredText;
 use operators::sets::{PackedSets, Rule, Sets};
 use operators::text::ignored_lines::LineCleaner;
 use operators::{DocId, Pair, Similarity, Sorted, Spool};
@@ -136,8 +136,7 @@ fn compare<E: Earlier>(
 ) -> Result<u64> {
     let search = &mapped.search;
     let mut cleaner = LineCleaner::new(search.method.cleaner.clone(), search.ignored.clone());
-    let source =
-        if search.method.search.stores_texts() { TextSource::MapOutput } else { TextSource::Input(at) };
+    let source = if mapped.stores_texts { TextSource::MapOutput } else { TextSource::Input(at) };
     let mut packer = SetPacker::new(&search.method.rule);
     let (mut verify, mut needs) = Verify::new(worker, pairs, named, packer.matching(), &search.spill)?;
     let of_crowd = |doc: DocId| crowd.binary_search(&doc).is_ok();

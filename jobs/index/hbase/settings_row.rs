@@ -3,7 +3,8 @@
 use anyhow::{Context, Result, bail};
 use cluster::hbase::{GatewayLimits, HBaseAddress, HBaseTable, TableCell, TableRow};
 use operators::hash::Secret;
-use operators::method::{KeptKeys, Method, Search};
+use operators::method::{KeptKeys, Method};
+use operators::search::FingerprintKeys;
 use operators::text::features::Lexicon;
 
 use super::layout::{MOST_BITS, split_keys};
@@ -93,9 +94,8 @@ impl HBaseIndex {
 
     fn with(address: &HBaseAddress, settings: IndexSettings, lexicon: &Lexicon) -> Result<Self> {
         let (method, keys) = settings.method(lexicon)?;
-        let has_64_bits = matches!(&method.search, Search::SimHash64(simhash) if simhash.bits() == u64::BITS);
-        let distance = keys.distance().filter(|&bits| has_64_bits && bits <= MOST_BITS);
-        let Some(distance) = distance.filter(|_| !settings.texts) else {
+        let near = keys.fingerprints().filter(|of| of.bits == u64::BITS && of.distance <= MOST_BITS);
+        let Some(FingerprintKeys { distance, .. }) = near.filter(|_| !settings.texts) else {
             bail!(WrongUse(format!(
                 "an index in HBase has fingerprints of 64 bits within {MOST_BITS}, and no texts: \
                  take --method simhash --no-text, with any features"

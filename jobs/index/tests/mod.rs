@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use operators::hash::Secret;
-use operators::method::{Keys, Method, Spec};
+use operators::method::{Method, Spec};
+use operators::search::MappedText;
 use operators::sets::PackedSets;
 use operators::text::features::Lexicon;
 use operators::{DocBatch, Similarity};
@@ -128,7 +129,8 @@ impl NaiveList {
         if text.trim().is_empty() {
             return Vec::new();
         }
-        let keys = self.method.keys(&text);
+        let mut search = self.method.text_search();
+        let mapped = MappedText::new(&mut *search, text.as_str().into());
         let sets = self.method.rule.packed(&text);
         let mut found = Vec::new();
         // The first document of a text tells the order of texts that are equally near.
@@ -137,18 +139,15 @@ impl NaiveList {
             if other.trim().is_empty() {
                 continue;
             }
-            let other_keys = self.method.clone().keys(&other);
-            let distance = keys.distance(&other_keys).unwrap_or(0);
-            let is_equal = match (&keys, self.method.verified) {
-                (Keys::Fingerprint(_), false) => distance == 0,
+            let of_other = MappedText::new(&mut *search, other.as_str().into());
+            let distance = search.distance(&mapped, &of_other);
+            let is_equal = match (distance, self.method.verified) {
+                (Some(distance), false) => distance == 0,
                 _ => text == other,
             };
             let similarity = match is_equal {
                 true => self.method.verified.then_some(Similarity::ONE),
-                false
-                    if !matches!(keys, Keys::Identity(_))
-                        && self.method.are_candidates(&keys, &other_keys) =>
-                {
+                false if search.are_candidates(&mapped, &of_other) => {
                     let others = self.method.rule.packed(&other);
                     match self.method.rule.matches(PackedSets(&sets), PackedSets(&others)) {
                         _ if !self.texts => None,
@@ -158,7 +157,7 @@ impl NaiveList {
                 }
                 false => continue,
             };
-            found.push((similarity, distance, doc.id, doc.time, at));
+            found.push((similarity, distance.unwrap_or(0), doc.id, doc.time, at));
         }
         found.sort_by_key(|&(similarity, distance, _, _, at)| (std::cmp::Reverse(similarity), distance, at));
         found

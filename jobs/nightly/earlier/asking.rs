@@ -4,8 +4,8 @@
 use anyhow::{Context, Result};
 use foldhash::HashSet;
 use operators::flow::shuffle;
-use operators::method::Search;
-use operators::method::map_records::{Bands, Fingerprints, Mapper, records};
+use operators::search::map_records::records;
+use operators::search::{KeyedSearch, SearchVisitor, TextSearch};
 use operators::{Doc, DocId, Priority, Record, SpillBudget, Spool};
 use timely::worker::Worker;
 
@@ -72,38 +72,48 @@ impl AskingTexts {
     pub fn add(&mut self, mapped: &Mapped, docs: &EarlierDocs, more: Vec<DocId>) -> Result<()> {
         self.texts.extend(more);
         self.texts.sort_unstable();
-        let CorpusSearch { method, secret, spill, .. } = &mapped.search;
-        let by_text = Some(*secret).filter(|_| method.verified);
-        let texts = (docs, &self.texts[..]);
-        self.sections = match &method.search {
-            Search::SimHash64(simhash) => map(texts, Fingerprints::new(simhash.clone(), by_text), spill)?,
-            Search::SimHash128(simhash) => map(texts, Fingerprints::new(simhash.clone(), by_text), spill)?,
-            Search::Bands(minhash) => map(texts, Bands::new(method.rule.clone(), *minhash, *secret), spill)?,
-            Search::Nothing | Search::Prefix | Search::Zhou(_) => Vec::new(),
-        };
+        let CorpusSearch { method, spill, .. } = &mapped.search;
+        let map = MapAsking { docs, texts: &self.texts, spill };
+        self.sections = method.visit(mapped.search.inputs(), map)?;
         Ok(())
     }
 }
 
-/// Returns the sections that the map stage would make of texts of the state, which come in order.
-fn map(
-    (docs, texts): (&EarlierDocs, &[DocId]),
-    mut mapper: impl Mapper,
-    spill: &SpillBudget,
-) -> Result<Vec<Spool<u8>>> {
-    let count = mapper.sections();
-    let budget = spill.shared_by(count);
-    let mut sections: Vec<Spool<u8>> = (0..count).map(|_| Spool::new(&budget)).collect();
-    let mut of_text = vec![Vec::new(); count];
-    let mut rows = docs.cursor(StateTable::Texts);
-    for &doc in texts {
-        let row = found(&mut rows, &[number_of(doc)])?.context("the state lacks a text that asks again")?;
-        let text = str::from_utf8(row.bytes)?;
-        mapper.map(&Doc { doc, id: "", text, priority: Priority::default() }, text.into(), &mut of_text);
-        for (section, bytes) in sections.iter_mut().zip(&mut of_text).filter(|(_, bytes)| !bytes.is_empty()) {
-            section.push(doc, bytes);
-            bytes.clear();
-        }
+/// Maps texts of the state, which come in order, if they have keys by which they meet others.
+struct MapAsking<'a> {
+    docs: &'a EarlierDocs,
+    texts: &'a [DocId],
+    spill: &'a SpillBudget,
+}
+
+impl SearchVisitor for MapAsking<'_> {
+    type Output = Result<Vec<Spool<u8>>>;
+
+    fn visit<S: TextSearch + Clone>(self, _: S) -> Self::Output {
+        Ok(Vec::new())
     }
-    Ok(sections)
+
+    /// Returns the sections that the map stage would make.
+    fn visit_keyed<S: KeyedSearch>(self, mut search: S) -> Self::Output {
+        let MapAsking { docs, texts, spill } = self;
+        let count = search.sections();
+        let budget = spill.shared_by(count);
+        let mut sections: Vec<Spool<u8>> = (0..count).map(|_| Spool::new(&budget)).collect();
+        let mut of_text = vec![Vec::new(); count];
+        let mut rows = docs.cursor(StateTable::Texts);
+        search.begin_split();
+        for &doc in texts {
+            let row =
+                found(&mut rows, &[number_of(doc)])?.context("the state lacks a text that asks again")?;
+            let text = str::from_utf8(row.bytes)?;
+            search.map(&Doc { doc, id: "", text, priority: Priority::default() }, text.into(), &mut of_text);
+            for (section, bytes) in
+                sections.iter_mut().zip(&mut of_text).filter(|(_, bytes)| !bytes.is_empty())
+            {
+                section.push(doc, bytes);
+                bytes.clear();
+            }
+        }
+        Ok(sections)
+    }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use cluster::runs::{MergedRuns, RunCursor};
 use foldhash::{HashMap, HashSet};
 use operators::flow::{RecordScan, RecordSink};
-use operators::search::kept::KeptSearch;
+use operators::search::KeyedSearch;
 use operators::sets::small_sketch::SmallSketch;
 use operators::{DocId, ExternalSort, MergeCursor, Pair, SpillBudget};
 use timely::worker::Worker;
@@ -74,7 +74,7 @@ impl EarlierJoin {
     /// Finds the kept keys that meet the keys of new records in one pass. Passes must be made in order. `number`:
     /// that of the pass. `asking`: texts that take part, which this join leaves out. `scan`: gives the records of this worker and
     /// of these.
-    pub fn pass<S: KeptSearch>(
+    pub fn pass<S: KeyedSearch>(
         &mut self,
         worker: &mut Worker,
         search: &S,
@@ -109,7 +109,7 @@ impl EarlierJoin {
             }
             let mut calls = false;
             for (other, text, near) in &mut met {
-                if let Some(distance) = search.distance(key, *other) {
+                if let Some(distance) = search.key_distance(key, *other) {
                     self.found.push((*text, (doc, (u64::from(distance), sketch))));
                     *near += 1;
                     calls |= *near > CROWDED;
@@ -137,7 +137,7 @@ impl EarlierJoin {
 
     /// Makes candidates of what was found, each once. A pair is dropped if the sketches of its sets show that it cannot match, or if the
     /// text of the state goes. Texts that very many new documents meet are called instead.
-    pub fn finish<S: KeptSearch>(&mut self, search: &S) -> Result<()> {
+    pub fn finish<S: KeyedSearch>(&mut self, search: &S) -> Result<()> {
         let found = std::mem::replace(&mut self.found, ExternalSort::new(&SpillBudget::unused()));
         let mut sketches = self.docs.cursor(StateTable::Sketches);
         let mut parents = self.docs.cursor(StateTable::Parents);
@@ -182,7 +182,7 @@ fn meet(
 }
 
 /// Whether the sketches of a text of the state do not rule a match out.
-fn may_match<S: KeptSearch>(
+fn may_match<S: KeyedSearch>(
     sketches: &mut MergedRuns,
     search: &S,
     text: DocId,

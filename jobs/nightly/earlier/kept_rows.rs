@@ -1,16 +1,15 @@
 //! Writes what a state keeps of the new documents of a night, from the map output.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use operators::flow::{RecordSink, SortingShuffle};
 use operators::hash::Identity;
-use operators::method::Search;
-use operators::method::map_records::{FINGERPRINTS, Texts, records};
-use operators::search::kept::KeptSearch;
+use operators::search::map_records::{StoredText, records};
+use operators::search::{KeyedSearch, SearchVisitor, TextSearch};
 use operators::sets::small_sketch::SmallSketch;
 use operators::{DocId, ExternalSort, Merit, Record, SpillBudget};
 use timely::worker::Worker;
 
-use crate::dedup::pipeline::{IdenticalDocs, Mapped, bands, blocks};
+use crate::dedup::pipeline::{IdenticalDocs, Mapped};
 use crate::state::{NightState, RunEntry, RunsOfNight, StateTable, TableWriter, key_of_id};
 
 /// Number of holders that share the budget: records that are sent, and those that arrive.
@@ -24,26 +23,40 @@ pub(super) fn keep(
     night: &NightState,
 ) -> Result<Vec<RunEntry>> {
     let mut runs = night.runs(&format!("{:05}", worker.index()));
-    let (method, sides) = (&mapped.search.method, mapped.search.sides);
-    let texts = match &method.search {
-        Search::SimHash64(simhash) => {
-            keep_keys(worker, mapped, (night, &mut runs), copies, blocks(simhash, method, sides))?;
-            FINGERPRINTS + 1
-        }
-        Search::SimHash128(simhash) => {
-            keep_keys(worker, mapped, (night, &mut runs), copies, blocks(simhash, method, sides))?;
-            FINGERPRINTS + 1
-        }
-        Search::Bands(minhash) => {
-            keep_keys(worker, mapped, (night, &mut runs), copies, bands(minhash, method, sides))?;
-            Texts::TEXTS
-        }
-        Search::Nothing => 1,
-        Search::Prefix | Search::Zhou(_) => bail!("this method keeps no keys"),
-    };
-    let with_texts = !matches!(method.search, Search::Nothing);
-    keep_documents(worker, mapped, (night, &mut runs), copies, (texts, with_texts))?;
+    let search = &mapped.search;
+    let keep = KeepTexts { worker, mapped, copies, night, runs: &mut runs };
+    search.method.visit(search.inputs(), keep)?;
     Ok(runs.entries())
+}
+
+/// Writes what a state keeps of the documents of this worker.
+struct KeepTexts<'a> {
+    worker: &'a mut Worker,
+    mapped: &'a Mapped,
+    copies: &'a IdenticalDocs,
+    night: &'a NightState,
+    runs: &'a mut RunsOfNight,
+}
+
+impl SearchVisitor for KeepTexts<'_> {
+    type Output = Result<()>;
+
+    fn visit<S: TextSearch + Clone>(self, search: S) -> Result<()> {
+        ensure!(search.only_equal(), "this method keeps no keys");
+        let KeepTexts { worker, mapped, copies, night, runs } = self;
+        keep_documents(worker, mapped, (night, runs), copies, (section_of_texts(&search), false))
+    }
+
+    fn visit_keyed<S: KeyedSearch>(self, search: S) -> Result<()> {
+        let KeepTexts { worker, mapped, copies, night, runs } = self;
+        keep_keys(worker, mapped, (night, runs), copies, &search)?;
+        keep_documents(worker, mapped, (night, runs), copies, (section_of_texts(&search), true))
+    }
+}
+
+/// Returns the section of a night's map output that has the texts: one of the search, or the one behind all of these.
+fn section_of_texts(search: &impl TextSearch) -> usize {
+    if search.stores_texts() { StoredText::SECTION } else { search.sections() }
 }
 
 /// Writes the documents of this worker with their ids, and what is kept once for each text: the identity, and
@@ -93,12 +106,12 @@ fn keep_documents(
 }
 
 /// Writes the keys of the texts of this worker, pass by pass, and the sketches of their sets.
-fn keep_keys<S: KeptSearch>(
+fn keep_keys<S: KeyedSearch>(
     worker: &mut Worker,
     mapped: &Mapped,
     (night, runs): (&NightState, &mut RunsOfNight),
     copies: &IdenticalDocs,
-    (search, section): (S, impl Fn(&S::Pass) -> usize),
+    search: &S,
 ) -> Result<()> {
     let (number, spill) = (|doc: DocId| night.numbering.number(doc), &mapped.search.spill);
     let (mut keys, mut sketches) = (runs.table(StateTable::Keys)?, runs.table(StateTable::Sketches)?);
@@ -116,7 +129,7 @@ fn keep_keys<S: KeptSearch>(
         };
         let sink: RecordSink<S::Record> = &mut sink;
         let mut firsts = copies.walk();
-        mapped.section(worker, section(&pass), |worker, frame| {
+        mapped.section(worker, S::section(&pass), |worker, frame| {
             for record in records(frame) {
                 if firsts.is_first(S::doc(&record)) {
                     sink(worker, record);

@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use operators::flow::{GatheredClusters, MatchedDocs, RecordScan, WantedDocs, reads, total};
 use operators::hash::Identity;
-use operators::method::map_records::StoredText;
-use operators::search::kept::KeptSearch;
-use operators::search::place::Rank;
+use operators::search::KeyedSearch;
+use operators::search::crowds::place::Rank;
+use operators::search::map_records::StoredText;
 use operators::{DocId, Merit, Pair, Record, Sorted, SpillBudget};
 use timely::worker::Worker;
 
@@ -146,22 +146,21 @@ impl Earlier for StateSearch {
         self.asking.records(worker, section, each)
     }
 
-    fn meet<S: KeptSearch>(
+    fn meet<S: KeyedSearch>(
         &mut self,
         worker: &mut Worker,
         search: &S,
-        section: usize,
         pass: (u64, &S::Pass),
         scan: RecordScan<'_, S::Record, anyhow::Error>,
     ) -> Result<()> {
         let join = self.join.get_or_insert_with(|| EarlierJoin::new(&self.night.docs, &self.spill));
         join.pass(worker, search, pass, &self.asking, &mut |worker, each| {
-            self.asking.records(worker, section, &mut *each)?;
+            self.asking.records(worker, S::section(pass.1), &mut *each)?;
             scan(worker, each)
         })
     }
 
-    fn met<S: KeptSearch>(&mut self, search: &S) -> Result<()> {
+    fn met<S: KeyedSearch>(&mut self, search: &S) -> Result<()> {
         self.join.as_mut().map_or(Ok(()), |join| join.finish(search))
     }
 

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use operators::flow::{MatchedDocs, WantedDocs, reads, shuffle};
-use operators::method::map_records::StoredText;
+use operators::search::map_records::StoredText;
 use operators::{DocId, Merit};
 use timely::worker::Worker;
 

@@ -13,7 +13,7 @@ mod skew;
 mod verify;
 mod zhou;
 
-pub use crate::search::prefix_index::LookupMarks;
+pub use crate::search::prefix::index::LookupMarks;
 pub use class_sums::ClassSums;
 pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, SortedValues};
 pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, SortingShuffle, shuffle};

@@ -5,10 +5,10 @@ use timely::worker::Worker;
 use super::exchange::shuffle::Shuffle;
 use super::exchange::sum::total;
 use crate::hash;
-use crate::method::Zhou;
-use crate::method::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
-use crate::method::zhou::retrieval::Retrieval;
 use crate::record::Pair;
+use crate::search::zhou::Zhou;
+use crate::search::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
+use crate::search::zhou::retrieval::Retrieval;
 use crate::search::{KeyCounters, PassLoad};
 use crate::sets::similarity::Similarity;
 

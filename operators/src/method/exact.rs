@@ -3,10 +3,11 @@
 
 use std::fmt;
 
+use super::Method;
 use super::curve::{Cost, Curve, step};
 use super::parameters::{Parameters, WrongParameter, store_clean};
-use super::{Method, Search};
 use crate::Error;
+use crate::search::Search;
 use crate::sets::similarity::Similarity;
 use crate::text::document_frequencies::Statistics;
 use crate::text::features::{FeatureSpec, Features, Lexicon};
@@ -63,7 +64,7 @@ impl Parameters for ExactSpec {
 
     fn method(&self, _: &Lexicon, _: &Statistics, verify: Option<Similarity>) -> Result<Method, Error> {
         let features = Features::Chars(5);
-        Ok(Method::verified_by(Search::Nothing, features, Cleaner::new(self.clean), verify))
+        Ok(Method::verified_by(Search::Identity, features, Cleaner::new(self.clean), verify))
     }
 
     fn curve(&self) -> Curve {

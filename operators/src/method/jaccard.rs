@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use super::Method;
 use super::banding::{Banding, MOST_MISSED, missed};
 use super::curve::{Cost, Curve, step};
 use super::parameters::{Parameters, WrongParameter, store, store_clean, store_features};
-use super::{Method, Search};
 use crate::Error;
+use crate::search::Search;
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::{Overlap, Similarity};

@@ -1,16 +1,9 @@
 //! Keys of single texts, for an index to which documents come one by one.
 
-use super::{Method, Search, SimHash};
-use crate::fingerprint::Bits;
+use super::Method;
 use crate::hash::{Identity, Secret};
-use crate::record::{DocId, Row};
-use crate::search::CandidateSearch;
-use crate::search::bands::BandSearch;
-use crate::search::blocks::BlockSearch;
-use crate::search::kept::KeptSearch;
-use crate::sets::minhash::MinHash;
+use crate::search::{FingerprintKeys, KeyedSearch, MappedText, SearchInputs, SearchVisitor, TextSearch};
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
-use crate::sets::{Rule, Sets};
 use crate::text::cleaned::has_text;
 
 /// Keys of one text in the passes of a search, and what is kept beside them.
@@ -31,7 +24,7 @@ pub struct TextKeys {
 pub struct KeyOfPass {
     /// Number of the pass.
     pub pass: u32,
-    /// Kept key, as [`KeptSearch::kept_key`] makes it.
+    /// Kept key, as [`KeyedSearch::kept_key`] makes it.
     pub key: u128,
     /// Sketch of the set that the key is made of.
     pub sketch: SmallSketch,
@@ -46,56 +39,31 @@ pub struct KeyOfPass {
 ///             sketches do not rule a match out
 /// exact       no pass
 /// ```
-#[derive(Clone)]
 pub struct KeptKeys {
-    maker: KeyMaker,
+    maker: Box<dyn KeyMaker>,
     /// For each pass, the number of first bits on which keys must agree.
     key_bits: Vec<u32>,
-    distance: Option<u32>,
+    fingerprints: Option<FingerprintKeys>,
     sieve: Option<SketchSieve>,
 }
 
-#[derive(Clone)]
-enum KeyMaker {
-    Identity(Secret),
-    Fingerprint64(SimHash<u64>, BlockSearch<u64>, Option<Secret>),
-    Fingerprint128(SimHash<u128>, BlockSearch<u128>, Option<Secret>),
-    Bands(MinHash, Rule, Secret),
+impl Clone for KeptKeys {
+    fn clone(&self) -> Self {
+        let KeptKeys { maker, key_bits, fingerprints, sieve } = self;
+        KeptKeys {
+            maker: maker.boxed(),
+            key_bits: key_bits.clone(),
+            fingerprints: *fingerprints,
+            sieve: sieve.clone(),
+        }
+    }
 }
 
 impl KeptKeys {
     /// Makes the keys of a method. `secret`: the secret of the identities. Returns `None` if the search of the method has
     /// no keys that can be kept, because they change with the corpus.
     pub fn new(method: &Method, secret: Secret) -> Option<Self> {
-        let verified = Some(&method.rule).filter(|_| method.verified);
-        let by_text = verified.map(|_| secret);
-        Some(match &method.search {
-            Search::Nothing => KeptKeys {
-                maker: KeyMaker::Identity(secret),
-                key_bits: Vec::new(),
-                distance: None,
-                sieve: None,
-            },
-            Search::SimHash64(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified);
-                let (key_bits, distance) = (bits_of(&search), Some(simhash.join.distance()));
-                let maker = KeyMaker::Fingerprint64(simhash.clone(), search, by_text);
-                KeptKeys { maker, key_bits, distance, sieve: None }
-            }
-            Search::SimHash128(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified);
-                let (key_bits, distance) = (bits_of(&search), Some(simhash.join.distance()));
-                let maker = KeyMaker::Fingerprint128(simhash.clone(), search, by_text);
-                KeptKeys { maker, key_bits, distance, sieve: None }
-            }
-            Search::Bands(minhash) => {
-                let search = BandSearch::new(*minhash, &method.rule);
-                let (key_bits, sieve) = (bits_of(&search), search.sieve().cloned());
-                let maker = KeyMaker::Bands(*minhash, method.rule.clone(), secret);
-                KeptKeys { maker, key_bits, distance: None, sieve }
-            }
-            Search::Prefix | Search::Zhou(_) => return None,
-        })
+        method.visit(SearchInputs::of_texts(secret), MakeKeys)
     }
 
     /// Returns the least and the greatest key that meet a key of a pass.
@@ -107,10 +75,15 @@ impl KeptKeys {
         (key & !rest, key | rest)
     }
 
+    /// Describes the fingerprints that the keys are made of; `None` without fingerprints.
+    pub fn fingerprints(&self) -> Option<FingerprintKeys> {
+        self.fingerprints
+    }
+
     /// Returns the largest number of bits in which the fingerprints of a candidate differ; `None` without
     /// fingerprints.
     pub fn distance(&self) -> Option<u32> {
-        self.distance
+        self.fingerprints.map(|of| of.distance)
     }
 
     /// Whether the sketches of a text do not rule out that it matches the text of a key that it has met.
@@ -128,12 +101,12 @@ impl KeptKeys {
     /// of the first pass is then the whole fingerprint, and those of the others are the same bits with another block in
     /// front.
     pub fn have_four_blocks(&self) -> bool {
-        matches!(self.maker, KeyMaker::Fingerprint64(..)) && self.key_bits == [16; 4]
+        self.fingerprints.is_some_and(|of| of.bits == u64::BITS) && self.key_bits == [16; 4]
     }
 
     /// Whether identities find equal texts that keys do not. Equal fingerprints have equal keys.
     pub fn need_identities(&self) -> bool {
-        !matches!(self.maker, KeyMaker::Fingerprint64(_, _, None) | KeyMaker::Fingerprint128(_, _, None))
+        !self.fingerprints.is_some_and(|of| of.identify)
     }
 
     /// Whether sketches of texts are kept.
@@ -143,16 +116,7 @@ impl KeptKeys {
 
     /// Returns the keys of a cleaned text. Cost: that of mapping the text.
     pub fn of(&mut self, text: &str) -> TextKeys {
-        let of_text = match &mut self.maker {
-            KeyMaker::Identity(secret) => TextKeys { identity: secret.identity(text), ..TextKeys::default() },
-            KeyMaker::Fingerprint64(simhash, search, secret) => {
-                of_fingerprint(simhash, search, *secret, text)
-            }
-            KeyMaker::Fingerprint128(simhash, search, secret) => {
-                of_fingerprint(simhash, search, *secret, text)
-            }
-            KeyMaker::Bands(minhash, rule, secret) => of_bands(minhash, rule, *secret, text),
-        };
+        let of_text = self.maker.keys(text);
         match has_text(text) {
             true => of_text,
             // Without keys no other document meets it.
@@ -163,58 +127,104 @@ impl KeptKeys {
     /// Returns the keys of a fingerprint of 64 bits that was made elsewhere; `None` if the method has none, or compares
     /// texts.
     pub fn of_fingerprint(&self, fingerprint: u64) -> Option<TextKeys> {
-        match &self.maker {
-            KeyMaker::Fingerprint64(_, search, None) => {
-                Some(of_word(search, fingerprint, fingerprint.halves().into()))
-            }
-            _ => None,
+        self.maker.keys_of_fingerprint(fingerprint)
+    }
+}
+
+/// Makes the keys of texts by a search: [`RecordKeys`], or [`IdentityKeys`] for `exact`.
+trait KeyMaker: Send + Sync {
+    fn keys(&mut self, text: &str) -> TextKeys;
+    fn keys_of_fingerprint(&self, fingerprint: u64) -> Option<TextKeys>;
+    fn boxed(&self) -> Box<dyn KeyMaker>;
+}
+
+/// Keys of the records of a search.
+struct RecordKeys<S: KeyedSearch> {
+    search: S,
+    passes: Vec<S::Pass>,
+    /// Records of the last text.
+    mapped: MappedText,
+}
+
+impl<S: KeyedSearch> RecordKeys<S> {
+    /// Adds the key of a record in a pass, and its sketch if sketches are kept.
+    fn add(&self, pass: usize, record: &S::Record, to: &mut TextKeys) {
+        let sketch = self.search.sieve().map_or(SmallSketch::default(), |_| S::sketch(record));
+        sketch.put_among(&mut to.sketches);
+        let key = S::kept_key(&self.passes[pass], record);
+        to.keys.push(KeyOfPass { pass: pass as u32, key, sketch });
+    }
+}
+
+impl<S: KeyedSearch> KeyMaker for RecordKeys<S> {
+    fn keys(&mut self, text: &str) -> TextKeys {
+        self.mapped.map_again(&mut self.search, text.into());
+        let mut keys = TextKeys { identity: self.mapped.identity(), ..TextKeys::default() };
+        for (number, pass) in self.passes.iter().enumerate() {
+            let records = self.mapped.records(S::section(pass));
+            records.for_each(|record| self.add(number, &record, &mut keys));
         }
+        keys
+    }
+
+    fn keys_of_fingerprint(&self, fingerprint: u64) -> Option<TextKeys> {
+        let record = self.search.record_of(fingerprint)?;
+        let mut keys = TextKeys { identity: (fingerprint, fingerprint), ..TextKeys::default() };
+        (0..self.passes.len()).for_each(|number| self.add(number, &record, &mut keys));
+        Some(keys)
+    }
+
+    fn boxed(&self) -> Box<dyn KeyMaker> {
+        let (search, passes) = (self.search.clone(), self.passes.clone());
+        Box::new(RecordKeys { search, passes, mapped: MappedText::default() })
+    }
+}
+/// Identities alone, of a search that finds no others than equal texts.
+struct IdentityKeys<S> {
+    search: S,
+    /// Records of the last text.
+    mapped: MappedText,
+}
+
+impl<S: TextSearch + Clone> KeyMaker for IdentityKeys<S> {
+    fn keys(&mut self, text: &str) -> TextKeys {
+        self.mapped.map_again(&mut self.search, text.into());
+        TextKeys { identity: self.mapped.identity(), ..TextKeys::default() }
+    }
+
+    fn keys_of_fingerprint(&self, _: u64) -> Option<TextKeys> {
+        None
+    }
+
+    fn boxed(&self) -> Box<dyn KeyMaker> {
+        Box::new(IdentityKeys { search: self.search.clone(), mapped: MappedText::default() })
     }
 }
 
-fn bits_of<S: KeptSearch>(search: &S) -> Vec<u32> {
-    search.passes().iter().map(S::key_bits).collect()
-}
+/// Makes the keys of a search, unless they change with the corpus.
+struct MakeKeys;
 
-fn of_fingerprint<W: Bits>(
-    simhash: &mut SimHash<W>,
-    search: &BlockSearch<W>,
-    secret: Option<Secret>,
-    text: &str,
-) -> TextKeys {
-    let fingerprint = simhash.fingerprint(text);
-    let identity = match secret {
-        Some(secret) => secret.identity(text),
-        None => fingerprint.halves().into(),
-    };
-    of_word(search, fingerprint, identity)
-}
+impl SearchVisitor for MakeKeys {
+    type Output = Option<KeptKeys>;
 
-fn of_word<W: Bits>(search: &BlockSearch<W>, fingerprint: W, identity: Identity) -> TextKeys {
-    let row = Row { fingerprint, doc: DocId(0), sketch: 0 };
-    let sketch = SmallSketch::default();
-    let key = |(pass, table)| KeyOfPass { pass, key: BlockSearch::kept_key(table, &row), sketch };
-    let keys = (0..).zip(&search.passes()).map(key).collect();
-    TextKeys { identity, keys, ..TextKeys::default() }
-}
-
-fn of_bands(minhash: &MinHash, rule: &Rule, secret: Secret, text: &str) -> TextKeys {
-    let mut of_text = TextKeys { identity: secret.identity(text), ..TextKeys::default() };
-    let (mut sets, mut bands) = (Sets::default(), Vec::new());
-    rule.unsorted(text, &mut sets);
-    let both = sets.present().count() == 2;
-    for (kind, set) in sets.present() {
-        let sketch = SmallSketch::new(kind, set, both);
-        sketch.put_among(&mut of_text.sketches);
-        bands.clear();
-        minhash.bands(set, &mut bands);
-        of_text.keys.extend((0..).zip(&bands).map(|(pass, &band)| {
-            let key = BandSearch::kept_key(&pass, &(band, (DocId(0), sketch)));
-            KeyOfPass { pass, key, sketch }
-        }));
+    fn visit<S: TextSearch + Clone>(self, search: S) -> Option<KeptKeys> {
+        search.only_equal().then(|| KeptKeys {
+            maker: Box::new(IdentityKeys { search, mapped: MappedText::default() }),
+            key_bits: Vec::new(),
+            fingerprints: None,
+            sieve: None,
+        })
     }
-    of_text.keys.sort_by_key(|of| of.pass);
-    of_text
+
+    fn visit_keyed<S: KeyedSearch>(self, search: S) -> Option<KeptKeys> {
+        let passes = search.passes();
+        Some(KeptKeys {
+            key_bits: passes.iter().map(S::key_bits).collect(),
+            fingerprints: search.fingerprints(),
+            sieve: search.sieve().cloned(),
+            maker: Box::new(RecordKeys { search, passes, mapped: MappedText::default() }),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -249,7 +259,8 @@ mod tests {
             "minhash",
             "exact",
         ] {
-            let (mut kept, mut method) = keys(spec).unwrap();
+            let (mut kept, method) = keys(spec).unwrap();
+            let mut search = method.text_search();
             for a in texts {
                 for b in texts {
                     let (of_a, of_b) = (kept.of(a), kept.of(b));
@@ -260,8 +271,8 @@ mod tests {
                         let of_pass = of_b.keys.iter().filter(|b| b.pass == a.pass);
                         of_pass.filter(|b| (first..=last).contains(&b.key) && near(b)).count() > 0
                     });
-                    let (keys_a, keys_b) = (method.keys(a), method.keys(b));
-                    let candidate = method.are_candidates(&keys_a, &keys_b);
+                    let [mapped_a, mapped_b] = [a, b].map(|text| MappedText::new(&mut *search, text.into()));
+                    let candidate = search.are_candidates(&mapped_a, &mapped_b);
                     assert_eq!(
                         meets || of_a.identity == of_b.identity,
                         candidate || a == b,

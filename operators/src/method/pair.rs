@@ -1,109 +1,39 @@
 //! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and pairs of a sample,
 //! and `why` for one pair.
 
-use super::zhou::copy_search::WordRow;
-use super::zhou::retrieval::meet;
-use super::{Method, Search, SimHash};
-use crate::fingerprint::Bits;
-use crate::hash::{Identity, Secret};
-use crate::record::DocId;
-use crate::sets::{PackedSets, Rule, Sets};
+use super::Method;
+use crate::Similarity;
+use crate::hash::Secret;
+use crate::search::{MappedText, SearchInputs, SearchVisitor, TextSearch};
+use crate::sets::{PackedSets, Rule};
 use crate::text::cleaned::has_text;
-use crate::{Similarity, jaccard};
-
-/// Keys of one text, by which a search brings it together with others.
-#[derive(Clone, Debug)]
-pub enum Keys {
-    /// The text itself.
-    Identity(Identity),
-    /// A fingerprint, zero-extended.
-    Fingerprint(u128),
-    /// Hashes of the bands of each set of the text.
-    Bands(Vec<u64>),
-    /// Nothing, because the search misses no match.
-    Complete,
-    /// Fingerprint and words for `zhou2017`.
-    Words(WordRow),
-}
 
 impl Method {
-    /// Returns the keys of a cleaned text.
-    pub fn keys(&mut self, text: &str) -> Keys {
-        match &mut self.search {
-            // Texts are compared in this process alone, so any key of the hash will do.
-            Search::Nothing => Keys::Identity(Secret::of_words([0, 0]).identity(text)),
-            Search::SimHash64(simhash) => Keys::Fingerprint(simhash.fingerprint(text).into()),
-            Search::SimHash128(simhash) => Keys::Fingerprint(simhash.fingerprint(text)),
-            Search::Bands(minhash) => {
-                let (mut sets, mut bands) = (Sets::default(), Vec::new());
-                self.rule.sets(text, &mut sets);
-                minhash.bands_of(&sets, &mut bands);
-                Keys::Bands(bands)
-            }
-            Search::Prefix => Keys::Complete,
-            Search::Zhou(zhou) => Keys::Words(zhou.row(DocId(0), text)),
-        }
-    }
-
-    /// Whether the search makes two texts a candidate. The keys must be of this method.
-    pub fn are_candidates(&self, a: &Keys, b: &Keys) -> bool {
-        match (&self.search, a, b) {
-            (Search::Nothing, Keys::Identity(a), Keys::Identity(b)) => a == b,
-            (Search::SimHash64(SimHash { join, .. }), ..) => within(a, b, join.distance()),
-            (Search::SimHash128(SimHash { join, .. }), ..) => within(a, b, join.distance()),
-            (Search::Bands(minhash), Keys::Bands(a), Keys::Bands(b)) => {
-                minhash.agreeing(a, b).next().is_some()
-            }
-            (_, Keys::Words(a), Keys::Words(b)) => meet(a.fingerprint, b.fingerprint),
-            _ => true,
-        }
-    }
-
-    /// Returns the number of passes of the search, and the passes in which two texts have one key; `None` if
-    /// keys do not decide. The keys must be of this method.
-    pub fn agreeing(&self, a: &Keys, b: &Keys) -> Option<(usize, Vec<usize>)> {
-        match (&self.search, a, b) {
-            (Search::SimHash64(simhash), Keys::Fingerprint(a), Keys::Fingerprint(b)) => {
-                Some(blocks(simhash, *a as u64, *b as u64))
-            }
-            (Search::SimHash128(simhash), Keys::Fingerprint(a), Keys::Fingerprint(b)) => {
-                Some(blocks(simhash, *a, *b))
-            }
-            (Search::Bands(minhash), Keys::Bands(a), Keys::Bands(b)) => {
-                Some((minhash.bands as usize, minhash.agreeing(a, b).collect()))
-            }
-            _ => None,
-        }
+    /// Returns the search for the comparison of single texts in this process.
+    pub fn text_search(&self) -> Box<dyn TextSearch> {
+        // The identities stay in this process, so any secret will do.
+        self.visit(SearchInputs::of_texts(Secret::of_words([0, 0])), BoxSearch)
     }
 }
 
-impl Keys {
-    /// Returns the number of bits in which two fingerprints differ; `None` if these keys have none.
-    pub fn distance(&self, other: &Keys) -> Option<u32> {
-        match (self, other) {
-            (Keys::Fingerprint(a), Keys::Fingerprint(b)) => Some((a ^ b).count_ones()),
-            (Keys::Words(a), Keys::Words(b)) => Some((a.fingerprint ^ b.fingerprint).count_ones()),
-            _ => None,
-        }
+/// Makes a search that is called by its address.
+struct BoxSearch;
+
+impl SearchVisitor for BoxSearch {
+    type Output = Box<dyn TextSearch>;
+
+    fn visit<S: TextSearch + Clone>(self, search: S) -> Box<dyn TextSearch> {
+        Box::new(search)
     }
-}
-
-fn within(a: &Keys, b: &Keys, most: u32) -> bool {
-    a.distance(b).is_some_and(|distance| distance <= most)
-}
-
-fn blocks<W: Bits>(simhash: &SimHash<W>, a: W, b: W) -> (usize, Vec<usize>) {
-    let tables = simhash.join.tables();
-    let agree = |at: &usize| tables[*at].key(a) == tables[*at].key(b);
-    (tables.len(), (0..tables.len()).filter(agree).collect())
 }
 
 /// Texts that are compared pair by pair, as a method compares them.
 ///
-/// Each text is cleaned once, when it is added. Memory: the keys of each text, and 8 bytes for each of its
-/// different features.
+/// Each text is cleaned once, when it is added. Memory: the records of each text (60 bytes a section), and 8 bytes for
+/// each of its different features.
 pub struct PairClassifier {
     method: Method,
+    search: Box<dyn TextSearch>,
     /// The rule of the method without its thresholds, by which every pair is measured.
     measure: Rule,
     texts: Vec<ClassifiedText>,
@@ -111,7 +41,7 @@ pub struct PairClassifier {
 
 struct ClassifiedText {
     has_text: bool,
-    keys: Keys,
+    mapped: MappedText,
     /// Sets of the text, packed.
     sets: Vec<u64>,
 }
@@ -132,14 +62,16 @@ pub struct Classification {
 impl PairClassifier {
     /// Makes a classifier without texts.
     pub fn new(method: Method) -> Self {
-        PairClassifier { measure: method.rule.without_threshold(), method, texts: Vec::new() }
+        let (search, measure) = (method.text_search(), method.rule.without_threshold());
+        PairClassifier { method, search, measure, texts: Vec::new() }
     }
 
     /// Adds a text and returns its number. Numbers count from 0.
     pub fn add(&mut self, text: &str) -> usize {
         let text = self.method.cleaner.clean(text).to_owned();
         let sets = self.measure.packed(&text);
-        self.texts.push(ClassifiedText { has_text: has_text(&text), keys: self.method.keys(&text), sets });
+        let mapped = MappedText::new(&mut *self.search, text.as_str().into());
+        self.texts.push(ClassifiedText { has_text: has_text(&text), mapped, sets });
         self.texts.len() - 1
     }
 
@@ -150,12 +82,10 @@ impl PairClassifier {
     pub fn classify(&self, a: usize, b: usize) -> Classification {
         let (a, b) = (&self.texts[a], &self.texts[b]);
         // The search looks for no document without text.
-        let candidate = a.has_text && b.has_text && self.method.are_candidates(&a.keys, &b.keys);
-        let distance = a.keys.distance(&b.keys);
-        if let (Search::Zhou(zhou), Keys::Words(a), Keys::Words(b)) = (&self.method.search, &a.keys, &b.keys)
-        {
-            let matches = candidate && zhou.duplicates(a, b).is_some();
-            return Classification { similarity: jaccard(&a.words, &b.words), distance, candidate, matches };
+        let candidate = a.has_text && b.has_text && self.search.are_candidates(&a.mapped, &b.mapped);
+        let distance = self.search.distance(&a.mapped, &b.mapped);
+        if let Some((similarity, matches)) = self.search.decide(&a.mapped, &b.mapped) {
+            return Classification { similarity, distance, candidate, matches: candidate && matches };
         }
         let (a, b) = (PackedSets(&a.sets), PackedSets(&b.sets));
         let (similarity, near) = match self.measure.similarity(a, b) {

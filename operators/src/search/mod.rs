@@ -1,136 +1,79 @@
 //! Candidate searches: how documents meet, and which of those that meet may match.
 //!
-//! One trait, [`CandidateSearch`], and a file for each of its four implementations: equal texts
-//! (`identity.rs`), blocks of fingerprints (`blocks.rs`), bands of signatures (`bands.rs`) and prefixes of
-//! sets (`prefix.rs`, `prefix_index.rs`). Those by blocks and bands have keys that a state can keep (`kept.rs`). This room
-//! uses `fingerprint`, `sets`, `hash`, `record`, `sides` and `spill`; `method`, `flow`
-//! and the jobs use it.
+//! A search is a folder of this room, an arm of [`Search`], and an arm of its [visit](Search::visit). The folder owns the
+//! records that the map stage makes of a text, the join of these records, the keys that a state keeps of them, and what
+//! is said of two single texts. Three traits describe a search: [`TextSearch`], which all implement;
+//! [`CandidateSearch`], for records that meet by a key; and [`KeyedSearch`], for those whose keys outlive their run.
+//! In `crowds` is what all of them do where very many documents share a key. This room uses `text`, `fingerprint`,
+//! `sets` and `spill`; `method`, `flow` and the jobs use it.
 
 pub mod bands;
-pub mod blocks;
+pub mod bits;
+mod candidate_search;
 pub mod crowds;
 pub mod identity;
-pub mod kept;
-mod leaders;
-pub mod place;
-pub mod placed;
-pub(crate) mod prefix;
-pub(crate) mod prefix_index;
-mod recent_pairs;
-mod template_numbers;
+mod key_counters;
+mod keyed_search;
+pub mod map_records;
+pub mod prefix;
+mod search_context;
+mod text_search;
+pub mod zhou;
 
-use serde::{Deserialize, Serialize};
+pub use self::candidate_search::{CandidateSearch, PassLoad};
+pub(crate) use self::key_counters::{COUNTER_BITS, KeyCounters, counter};
+pub use self::keyed_search::{FingerprintKeys, KeyedSearch};
+pub use self::search_context::{SearchContext, SearchInputs};
+pub use self::text_search::{Explanation, MappedText, RuleTurn, TextSearch};
 
-use self::crowds::PairSink;
-use crate::hash;
-use crate::record::{DocId, Record};
+use self::bands::BandSearch;
+use self::bits::{BitSearch, SimHash};
+use self::identity::Identities;
+use self::prefix::PrefixTexts;
+use self::zhou::Zhou;
+use crate::sets::minhash::MinHash;
 
-/// A way to find candidate pairs without comparing every document with every other.
-///
-/// The map stage has stored what a search needs of each document: an identity, a fingerprint, the bands of a
-/// signature, or the text. A search makes *records* of it, in one or several *passes*. In each pass every
-/// record has a key. The shuffle brings the records of one key together on one worker, and the search reduces
-/// them to candidate pairs. Documents that may match share a key in at least one pass.
-///
-/// Example with MinHash of two bands, where a pass is a band and the key of a record is the hash of the band:
-///
-/// ```text
-///     pass 0  pass 1
-/// A   17      92
-/// B   17      40      meets A in pass 0: a candidate
-/// C   55      40      meets B in pass 1: a candidate
-/// A and C never meet
-/// ```
-///
-/// | search | pass | key | record |
-/// |---|---|---|---|
-/// | [`EqualTexts`](identity::EqualTexts) | one | identity of the text | identity, document |
-/// | [`BlockSearch`](blocks::BlockSearch) | some blocks of bits | their value | fingerprint, document, sketch |
-/// | [`BandSearch`](bands::BandSearch) | a band | its hash | hash, document, sketch |
-/// | `PrefixSearch` | a 32nd of all features | a feature | size and sketch of the set, document |
-pub trait CandidateSearch: 'static {
-    /// A document in one pass.
-    type Record: Record + Ord;
-    /// A pass. All workers make the same passes in the same order.
-    type Pass: Clone + 'static;
-    /// Whether each two records of a key are compared, so that a key of very many records is too much for one
-    /// worker. Such keys are then spread over all workers.
-    const PAIRWISE: bool = true;
-    /// Whether nothing is compared of a key of very many records, if not every pair is asked for. Such a key need not be spread.
-    const CROWDED_KEYS: bool = true;
-
-    /// Returns the passes.
-    fn passes(&self) -> Vec<Self::Pass>;
-    /// Returns the key of a record. Any function of the record will do, since keys are hashed before they
-    /// choose a worker.
-    fn key(pass: &Self::Pass, record: &Self::Record) -> u64;
-    /// Returns the document of a record.
-    fn doc(record: &Self::Record) -> DocId;
-    /// Returns passes with more keys that together find the same pairs as this pass, or `None` if there are
-    /// none. Records of keys that too many records share are spread by them.
-    fn narrower(&self, pass: &Self::Pass) -> Option<Vec<Self::Pass>> {
-        let _ = pass;
-        None
-    }
-    /// Gives each candidate pair of the records to `found`, but of crowded keys only those that it asks for. `records`: all
-    /// records of one or several keys, in any order; their order and content are lost. A pair may be found in several passes.
-    fn candidates(
-        &mut self,
-        pass: &Self::Pass,
-        records: &mut [Self::Record],
-        found: &mut PairSink,
-    ) -> PassLoad;
+/// Search for the candidates of a method, with its own parameters.
+#[derive(Clone)]
+pub enum Search {
+    /// No candidates: only equal texts match.
+    Identity,
+    /// Fingerprints of up to 64 bits, in blocks.
+    Bits64(SimHash<u64>),
+    /// Fingerprints of 128 bits, in blocks.
+    Bits128(SimHash<u128>),
+    /// Signatures, in bands.
+    Bands(MinHash),
+    /// Sets of features, in the features of their prefixes. Misses no pair that the rule matches.
+    Prefix,
+    /// The retrieval of `zhou2017`, which deletes documents as it compares them.
+    Zhou(Zhou),
 }
 
-/// Load of one worker in one pass of a search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct PassLoad {
-    /// Number of records that arrived. Records of heavy keys are counted each time that they arrive.
-    pub records: u64,
-    /// Largest number of records that share a key. For fingerprints it is approximate, because their records
-    /// are counted in 65,536 counters by the hash of the key.
-    pub largest_bucket: u64,
-    /// Number of pairs that were compared.
-    pub compared: u64,
-}
-
-impl PassLoad {
-    /// Adds the load of other records of the same pass.
-    pub(crate) fn add(&mut self, other: PassLoad) {
-        self.records += other.records;
-        self.largest_bucket = self.largest_bucket.max(other.largest_bucket);
-        self.compared += other.compared;
+impl Search {
+    /// Makes the search for a method and a run, and gives it to `visitor`. Other functions name a search only where it has
+    /// a join of its own, as `Prefix` and `Zhou` have.
+    pub fn visit<V: SearchVisitor>(&self, context: &SearchContext, visitor: V) -> V::Output {
+        match self {
+            Search::Identity => visitor.visit(Identities::new(context.inputs.secret)),
+            Search::Bits64(simhash) => visitor.visit_keyed(BitSearch::new(simhash.clone(), context)),
+            Search::Bits128(simhash) => visitor.visit_keyed(BitSearch::new(simhash.clone(), context)),
+            Search::Bands(minhash) => visitor.visit_keyed(BandSearch::new(*minhash, context)),
+            Search::Prefix => visitor.visit(PrefixTexts::new(context.inputs.secret)),
+            Search::Zhou(zhou) => visitor.visit(zhou.clone()),
+        }
     }
 }
 
-/// Number of bits of a hashed key by which records are counted.
-pub(crate) const COUNTER_BITS: u32 = 16;
-
-/// Counters of records by the hash of their key. Memory: 512 KB.
-pub(crate) struct KeyCounters(pub Vec<u64>);
-
-impl Default for KeyCounters {
-    fn default() -> Self {
-        KeyCounters(vec![0; 1 << COUNTER_BITS])
+/// Work that is done with whichever search a method has. It is compiled for each search, so that the loops inside call
+/// the search directly.
+pub trait SearchVisitor: Sized {
+    /// Result of the work.
+    type Output;
+    /// Works with a search.
+    fn visit<S: TextSearch + Clone>(self, search: S) -> Self::Output;
+    /// Works with a search whose records meet by keys. Work that does not join records leaves this as it is.
+    fn visit_keyed<S: KeyedSearch>(self, search: S) -> Self::Output {
+        self.visit(search)
     }
-}
-
-impl KeyCounters {
-    /// Counts a record by its hashed key.
-    #[inline]
-    pub fn add(&mut self, hashed: u64) {
-        self.0[counter(hashed)] += 1;
-    }
-
-    /// Returns the largest count of keys that were not hashed before.
-    pub fn largest_of(keys: impl Iterator<Item = u64>) -> u64 {
-        let mut counters = KeyCounters::default();
-        keys.for_each(|key| counters.add(hash::spread(key)));
-        counters.0.into_iter().max().unwrap_or(0)
-    }
-}
-
-/// Returns the counter of a hashed key: its high bits, because the low bits choose the worker.
-pub(crate) fn counter(hashed: u64) -> usize {
-    (hashed >> (64 - COUNTER_BITS)) as usize
 }

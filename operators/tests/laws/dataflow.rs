@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use operators::flow::{CandidateJoin, Candidates, LookupMarks, PrefixJoin, Skew, Verify, collapse, sum};
 use operators::hash::Secret;
-use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts};
-use operators::method::{Method, Search};
-use operators::search::CandidateSearch;
-use operators::search::bands::BandSearch;
-use operators::search::blocks::BlockSearch;
+use operators::method::Method;
 use operators::search::crowds::Asks;
+use operators::search::map_records::StoredText;
+use operators::search::prefix::PrefixTexts;
+use operators::search::{KeyedSearch, Search, SearchInputs, SearchVisitor, TextSearch};
 use operators::sets::{PackedSets, Rule, Sets};
+use operators::text::Cleaner;
 use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Pair, Sides, Sorted, SpillBudget};
 use timely::worker::Worker;
 
@@ -29,25 +29,15 @@ pub struct Dataflow<'a> {
 impl Dataflow<'_> {
     /// Returns the pairs of documents that match, identical ones included.
     pub fn run(self, method: Method) -> Vec<(DocId, DocId)> {
-        let Method { cleaner, search, rule, verified } = method.clone();
-        if let Search::Zhou(zhou) = search {
+        let cleaner = method.cleaner.clone();
+        if let Search::Zhou(zhou) = method.search {
             return places(retrieve(self.texts, self.workers, cleaner, zhou).0);
         }
         let secret = Secret::random();
-        let by_text = Some(secret).filter(|_| verified);
+        let inputs = SearchInputs { sides: self.sides, ..SearchInputs::of_texts(secret) };
         // Verification reads the texts again.
-        let texts = Mapped::of(self.texts, &cleaner, &Texts::new(secret));
-        let mapped = match search {
-            Search::SimHash64(simhash) => {
-                Mapped::of(self.texts, &cleaner, &Fingerprints::new(simhash, by_text))
-            }
-            Search::SimHash128(simhash) => {
-                Mapped::of(self.texts, &cleaner, &Fingerprints::new(simhash, by_text))
-            }
-            Search::Bands(minhash) => Mapped::of(self.texts, &cleaner, &Bands::new(rule, minhash, secret)),
-            Search::Nothing => Mapped::of(self.texts, &cleaner, &Identities::new(secret)),
-            Search::Prefix | Search::Zhou(_) => texts.clone(),
-        };
+        let texts = Mapped::of(self.texts, &cleaner, &PrefixTexts::new(secret));
+        let mapped = method.visit(inputs, MapTexts { texts: self.texts, cleaner });
         let counts = [(); 2].map(|()| Arc::new(FeatureCounts::of_corpus(1 << 20, None)));
         let (method, sides, skew, spill) = (Mutex::new(method), self.sides, self.skew, self.spill);
         let found = on_workers(self.workers, move |worker| {
@@ -63,23 +53,11 @@ impl Dataflow<'_> {
                 skew,
                 spill: &spill,
             };
-            let blocks = Some(&method.rule).filter(|_| method.verified);
-            let Candidates { pairs, .. } = match &method.search {
-                Search::SimHash64(simhash) => {
-                    let of_blocks = BlockSearch::new(simhash.join.clone(), blocks).between(sides);
-                    search.join(worker, of_blocks, |_| FINGERPRINTS)
-                }
-                Search::SimHash128(simhash) => {
-                    let of_blocks = BlockSearch::new(simhash.join.clone(), blocks).between(sides);
-                    search.join(worker, of_blocks, |_| FINGERPRINTS)
-                }
-                Search::Bands(minhash) => {
-                    let bands = BandSearch::new(*minhash, &method.rule).between(sides);
-                    search.join(worker, bands, |band| Bands::section(*band))
-                }
+            let pairs = match method.search {
                 Search::Prefix => search.join_prefixes(worker, &method.rule, &counts),
-                Search::Nothing | Search::Zhou(_) => Candidates::none(),
-            };
+                _ => method.visit(inputs, JoinKeys { of: &search, worker }),
+            }
+            .pairs;
             let near = match method.verified {
                 true => search.verify(worker, &method.rule, pairs),
                 false => listed(pairs),
@@ -87,6 +65,38 @@ impl Dataflow<'_> {
             (near, copies)
         });
         expand(&found, sides)
+    }
+}
+
+/// Maps texts for a search.
+struct MapTexts<'a> {
+    texts: &'a [String],
+    cleaner: Cleaner,
+}
+
+impl SearchVisitor for MapTexts<'_> {
+    type Output = Mapped;
+
+    fn visit<S: TextSearch + Clone>(self, search: S) -> Mapped {
+        Mapped::of(self.texts, &self.cleaner, &search)
+    }
+}
+
+/// Joins the records of a search that has keys. Others have no candidates here.
+struct JoinKeys<'a> {
+    of: &'a SearchOfWorker<'a>,
+    worker: &'a mut Worker,
+}
+
+impl SearchVisitor for JoinKeys<'_> {
+    type Output = Candidates;
+
+    fn visit<S: TextSearch + Clone>(self, _: S) -> Candidates {
+        Candidates::none()
+    }
+
+    fn visit_keyed<S: KeyedSearch>(self, search: S) -> Candidates {
+        self.of.join(self.worker, search)
     }
 }
 
@@ -104,16 +114,11 @@ impl SearchOfWorker<'_> {
         self.copies.binary_search_by_key(&doc, |copy| copy.0).is_err()
     }
 
-    fn join<S: CandidateSearch>(
-        &self,
-        worker: &mut Worker,
-        search: S,
-        section: impl Fn(&S::Pass) -> usize,
-    ) -> Candidates {
+    fn join<S: KeyedSearch>(&self, worker: &mut Worker, search: S) -> Candidates {
         let join = CandidateJoin::new(search, self.skew, self.spill);
         let (index, peers) = (worker.index(), worker.peers());
         joined(worker, join, None, |pass| {
-            let records = self.mapped.records(index, peers, section(pass));
+            let records = self.mapped.records(index, peers, S::section(pass));
             records.into_iter().filter(|record| self.is_first(S::doc(record))).collect()
         })
     }
@@ -171,8 +176,8 @@ impl SearchOfWorker<'_> {
 
     /// Calls `each` with this worker's documents that are the first of their text, but not with those without text.
     fn each_first(&self, worker: &Worker, mut each: impl FnMut(DocId, &str)) {
-        let sections = self.texts.sections(worker.index(), worker.peers(), Texts::TEXTS);
-        let texts = sections.into_iter().flat_map(Texts::of);
+        let sections = self.texts.sections(worker.index(), worker.peers(), StoredText::SECTION);
+        let texts = sections.into_iter().flat_map(StoredText::all);
         let wanted = texts.filter(|text| !text.text.is_empty() && self.is_first(text.doc));
         wanted.for_each(|text| each(text.doc, text.text));
     }

@@ -14,15 +14,18 @@ use std::collections::BTreeMap;
 use operators::fingerprint::block_tables::tables;
 use operators::flow::{CandidateJoin, Candidates, PlaceOf, RecordSink, Skew, Verify};
 use operators::hash;
-use operators::method::zhou::retrieval::Retrieval;
-use operators::method::{Method, Search, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec};
-use operators::search::blocks::BlockSearch;
-use operators::search::{CandidateSearch, PassLoad};
-use operators::sets::PackedSets;
+use operators::hash::Secret;
+use operators::method::{Method, SimHashSpec, Spec, ZhouSpec};
+use operators::search::bits::BitSearch;
+use operators::search::zhou::retrieval::Retrieval;
+use operators::search::{CandidateSearch, MappedText, PassLoad, Search, SearchContext, SearchInputs};
+use operators::sets::{PackedSets, Rule};
 use operators::text::document_frequencies::{Count, Statistics};
 use operators::text::features::{Features, Lexicon};
 use operators::text::{Clean, Cleaner};
-use operators::{Bits, DocBatch, DocId, Error, Pair, Row, Sides, Similarity, Sorted, SpillBudget, jaccard};
+use operators::{
+    Bits, DocBatch, DocId, Error, Overlap, Pair, Row, Sides, Similarity, Sorted, SpillBudget, jaccard,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use timely::worker::Worker;
@@ -50,9 +53,11 @@ fn brute_force(texts: &[String], mut method: Method, sides: Sides) -> Vec<(DocId
     if let Search::Zhou(zhou) = method.search {
         return places(retrieve_alone(texts, method.cleaner, zhou).0);
     }
+    let mut search = method.text_search();
     let map = |text: &String| {
         let text = method.cleaner.clean(text).to_owned();
-        (method.keys(&text), method.rule.packed(&text), text)
+        let mapped = MappedText::new(&mut *search, text.as_str().into());
+        (mapped, method.rule.packed(&text), text)
     };
     let mapped: Vec<_> = texts.iter().map(map).collect();
     let class = |i: usize| match method.verified {
@@ -66,13 +71,13 @@ fn brute_force(texts: &[String], mut method: Method, sides: Sides) -> Vec<(DocId
     }
     let mut pairs = Vec::new();
     let has_text = |(_, (_, _, text)): &(usize, &(_, _, String))| !text.trim().is_empty();
-    for (i, (keys_a, a, text_a)) in mapped.iter().enumerate().filter(has_text) {
-        for (j, (keys_b, b, text_b)) in mapped.iter().enumerate().skip(i + 1).filter(has_text) {
+    for (i, (mapped_a, a, text_a)) in mapped.iter().enumerate().filter(has_text) {
+        for (j, (mapped_b, b, text_b)) in mapped.iter().enumerate().skip(i + 1).filter(has_text) {
             let near = || !method.verified || method.rule.matches(PackedSets(a), PackedSets(b)).is_some();
             let same = text_a == text_b || class(i) == class(j);
             let compared = || sides.compares(&Pair::new(firsts[&class(i)], firsts[&class(j)], 0));
             if sides.compares(&Pair::new(doc(i), doc(j), 0))
-                && (same || compared() && method.are_candidates(keys_a, keys_b) && near())
+                && (same || compared() && search.are_candidates(mapped_a, mapped_b) && near())
             {
                 pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
             }
@@ -165,9 +170,12 @@ fn compared<W: Bits>(
 ) -> Vec<(Vec<Pair>, Vec<PassLoad>)> {
     let rows = fingerprints.into_iter().enumerate();
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i), sketch: 0 }).collect();
-    let simhash = SimHash::new(spec, Features::Chars(5), &Statistics::default());
+    let simhash = spec.simhash(Features::Chars(5), &Statistics::default());
+    let rule = Rule::new(Features::Chars(5), Overlap::Jaccard, Similarity::LEAST);
     on_workers(workers, move |worker| {
-        let search = BlockSearch::new(simhash.join.clone(), None).between(sides);
+        let inputs = SearchInputs { sides, ..SearchInputs::of_texts(Secret::random()) };
+        let context = SearchContext { rule: &rule, verified: false, inputs };
+        let search = BitSearch::new(simhash.clone(), &context);
         let join = CandidateJoin::new(search, skew, &spill);
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         let Candidates { pairs, loads, .. } = joined(worker, join, None, |_| mine.clone());
@@ -347,7 +355,7 @@ proptest! {
         threshold in 1_000_000u64..4_000_000,
     ) {
         let spec = ZhouSpec { retrieval, threshold: Some(threshold), ..ZhouSpec::default() };
-        let (cleaner, zhou) = (Cleaner::new(Clean::Weibo), Zhou::new(&spec, Features::Chars(1)));
+        let (cleaner, zhou) = (Cleaner::new(Clean::Weibo), spec.zhou(Features::Chars(1)));
         let expected = retrieve_alone(&texts, cleaner.clone(), zhou.clone());
         let deleted: std::collections::BTreeSet<_> = expected.0.iter().map(|(pair, _)| pair.high).collect();
         prop_assert_eq!(deleted.len(), expected.0.len(), "no document is deleted twice");

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use operators::Record;
-use operators::method::map_records::{Mapper, records};
+use operators::search::TextSearch;
+use operators::search::map_records::records;
 use operators::text::Cleaner;
 
 use super::{SPLITS, batch};
 
-/// Sections that a mapper makes of each split.
+/// Sections that a search makes of each split.
 #[derive(Clone)]
 pub struct Mapped(Arc<Vec<Vec<Vec<u8>>>>);
 
 impl Mapped {
-    pub fn of(texts: &[String], cleaner: &Cleaner, mapper: &impl Mapper) -> Self {
+    pub fn of(texts: &[String], cleaner: &Cleaner, search: &(impl TextSearch + Clone)) -> Self {
         let of_split = |split| {
-            let (mut mapper, mut sections) = (mapper.clone(), vec![Vec::new(); mapper.sections()]);
+            let (mut search, mut sections) = (search.clone(), vec![Vec::new(); search.sections()]);
             let mut cleaner = cleaner.clone();
             let batch = batch(texts, split);
             for doc in batch.docs() {
-                mapper.map(&doc, cleaner.clean(doc.text).into(), &mut sections);
+                search.map(&doc, cleaner.clean(doc.text).into(), &mut sections);
             }
             sections
         };

@@ -3,17 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use operators::fingerprint::block_join::BlockJoin;
-use operators::fingerprint::hamming::Kernel;
 use operators::flow::{CandidateJoin, Candidates, Skew};
+use operators::hash::Secret;
 use operators::search::bands::BandSearch;
-use operators::search::blocks::BlockSearch;
+use operators::search::bits::{BitSearch, FingerprintDesign, SimHash, Weights};
 use operators::search::crowds::Asks;
-use operators::search::place::{KeepPlace, Rank};
-use operators::search::placed::{BucketSearch, PlacedSearch};
+use operators::search::crowds::place::{KeepPlace, Rank};
+use operators::search::crowds::placed::{BucketSearch, PlacedSearch};
+use operators::search::{SearchContext, SearchInputs};
 use operators::sets::Rule;
 use operators::sets::minhash::MinHash;
 use operators::sets::small_sketch::SmallSketch;
+use operators::text::document_frequencies::Statistics;
 use operators::text::features::Features;
 use operators::{
     DocId, Matches, Overlap, Pair, Resolve, Row, Sides, Similarity, SpillBudget, hash, survivors,
@@ -92,17 +93,22 @@ impl Corpus {
         let (corpus, spill) = (self.clone(), spill(budget));
         let found = on_workers(workers, move |worker| {
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.8".parse().unwrap());
+            let inputs = SearchInputs { sides: corpus.sides, ..SearchInputs::of_texts(Secret::random()) };
             let round = Round { corpus: &corpus, rule: &rule, asks, places: places.as_ref(), spill: &spill };
             let Candidates { pairs, crowd, cut, .. } = match corpus.meeting {
                 Meeting::Bands => {
-                    let search = BandSearch::new(MinHash::new(BANDS, 1, 0), &rule).between(corpus.sides);
+                    let context = SearchContext { rule: &rule, verified: true, inputs };
+                    let search = BandSearch::new(MinHash::new(BANDS, 1, 0), &context);
                     let key = |at, band: &u32| hash::spread(corpus.random(at, (*band).into(), corpus.keys));
                     let record = |band: &u32, at| (key(at, band), (doc(at), SmallSketch::default()));
                     round.run(worker, search, record)
                 }
                 Meeting::Blocks { distance, more } => {
-                    let join = BlockJoin::<u64>::new(16, distance, distance + more, Kernel::widest());
-                    let search = BlockSearch::new(join, None).between(corpus.sides);
+                    let (blocks, weights) = (distance + more, Weights::Tf);
+                    let design = FingerprintDesign { bits: 16, distance, blocks, weights };
+                    let simhash = SimHash::<u64>::new(design, Features::Chars(2), &Statistics::default());
+                    let context = SearchContext { rule: &rule, verified: false, inputs };
+                    let search = BitSearch::new(simhash, &context);
                     let fingerprint = |at| corpus.fingerprint(at);
                     round.run(worker, search, |_, at| Row {
                         fingerprint: fingerprint(at),

@@ -3,9 +3,8 @@
 use std::sync::Mutex;
 
 use operators::flow::Retrieve;
-use operators::method::Zhou;
-use operators::method::map_records::Words;
-use operators::method::zhou::copy_search::{COPIES, Comparisons, Sizes};
+use operators::search::zhou::Zhou;
+use operators::search::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
 use operators::text::Cleaner;
 use operators::{DocId, Pair, Similarity};
 
@@ -48,7 +47,7 @@ pub fn retrieve(
     cleaner: Cleaner,
     zhou: Zhou,
 ) -> (Vec<(Pair, Similarity)>, Comparisons) {
-    let mapped = Mapped::of(texts, &cleaner, &Words::new(zhou.clone()));
+    let mapped = Mapped::of(texts, &cleaner, &zhou);
     let shared = Mutex::new(zhou);
     let found = on_workers(workers, move |worker| {
         let zhou = shared.lock().unwrap().clone();
@@ -56,7 +55,7 @@ pub fn retrieve(
         mapped
             .sections(worker.index(), worker.peers(), 0)
             .into_iter()
-            .flat_map(Words::of)
+            .flat_map(WordRow::all)
             .for_each(|row| retrieve.add(row));
         retrieve.finish(worker)
     });

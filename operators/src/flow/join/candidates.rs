@@ -11,8 +11,8 @@ use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
 use crate::flow::skew::pair_grid::{GridCell, in_tiles};
 use crate::record::{DocId, Pair};
+use crate::search::crowds::place::KeepPlace;
 use crate::search::crowds::{Ask, Asks, Crowded, PairSink, pair_of};
-use crate::search::place::KeepPlace;
 use crate::search::{CandidateSearch, PassLoad};
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
@@ -342,7 +342,9 @@ fn at_readers(worker: &mut Worker, docs: HashSet<DocId>) -> Vec<DocId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::Secret;
     use crate::search::bands::{BandRecord, BandSearch};
+    use crate::search::{SearchContext, SearchInputs};
     use crate::sets::Rule;
     use crate::sets::minhash::MinHash;
     use crate::sets::similarity::Overlap;
@@ -358,7 +360,9 @@ mod tests {
             let record = |i: u64| (key(i), (DocId(i), SmallSketch::default()));
             let spill = SpillBudget::new(&std::env::temp_dir(), budget);
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.8".parse().unwrap());
-            let search = BandSearch::new(MinHash::new(1, 1, 0), &rule);
+            let inputs = SearchInputs::of_texts(Secret::of_words([0, 0]));
+            let context = SearchContext { rule: &rule, verified: true, inputs };
+            let search = BandSearch::new(MinHash::new(1, 1, 0), &context);
             let mut join = CandidateJoin::new(search, Skew::default(), &spill);
             let mut scan = |worker: &mut Worker, each: RecordSink<BandRecord>| {
                 (0..2 * sharing).skip(index).step_by(peers).for_each(|i| each(worker, record(i)));

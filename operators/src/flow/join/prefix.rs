@@ -9,9 +9,9 @@ use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
 use crate::record::{DocId, Pair};
 use crate::search::crowds::Asks;
-use crate::search::placed::PlacedSearch;
+use crate::search::crowds::placed::PlacedSearch;
+use crate::search::prefix::index::{LookupMarks, PrefixIndex, whole_sketches_may_match};
 use crate::search::prefix::{FOLDED, Posting, PrefixSearch, SKETCH_WORDS};
-use crate::search::prefix_index::{LookupMarks, PrefixIndex, whole_sketches_may_match};
 use crate::search::{CandidateSearch, PassLoad};
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::similarity::Similarity;
@@ -23,7 +23,7 @@ use crate::{Error, ExternalSort, Sorted, SpillBudget};
 ///
 /// A document has a *posting* for each feature of its prefixes, with a sketch of its set. Postings go to the
 /// worker of their feature. Documents that meet under a feature are candidates, unless their sketches show
-/// that they cannot match. `search/prefix.rs` explains the prefix filter by an example.
+/// that they cannot match. `search/prefix` explains the prefix filter by an example.
 ///
 /// ```text
 /// memory                                                       bytes

@@ -1,37 +1,11 @@
-//! The search by MinHash: documents that agree on a band of their signatures meet.
+//! The join of bands.
 
-use super::crowds::PairSink;
-use super::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
-use super::{CandidateSearch, PassLoad};
+use super::{BandRecord, BandSearch};
 use crate::record::DocId;
-use crate::sets::Rule;
-use crate::sets::minhash::MinHash;
-use crate::sets::small_sketch::{SketchSieve, SmallSketch};
+use crate::search::candidate_search::{CandidateSearch, PassLoad};
+use crate::search::crowds::PairSink;
+use crate::search::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use crate::sides::Sides;
-
-/// Each two documents that agree on a band are a candidate, unless the sketches of their sets show that they
-/// cannot match. A document may have a record for each kind of its sets.
-#[derive(Clone)]
-pub struct BandSearch {
-    minhash: MinHash,
-    pub(super) sieve: SketchSieve,
-    sides: Sides,
-}
-
-impl BandSearch {
-    /// Makes a search for texts that match by `rule`.
-    pub fn new(minhash: MinHash, rule: &Rule) -> Self {
-        BandSearch { minhash, sieve: SketchSieve::new(rule), sides: Sides::default() }
-    }
-
-    /// Looks for the pairs of these sides alone.
-    pub fn between(self, sides: Sides) -> Self {
-        BandSearch { sides, ..self }
-    }
-}
-
-/// Hash of a band; the document, and the sketch of the set that has the band.
-pub type BandRecord = (u64, (DocId, SmallSketch));
 
 impl CandidateSearch for BandSearch {
     type Record = BandRecord;

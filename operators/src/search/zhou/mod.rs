@@ -1,11 +1,12 @@
-//! The method `zhou2017`: SimHash of 32 bits combined with the words that two posts share.
+//! The search of `zhou2017`: SimHash of 32 bits combined with the words that two posts share.
 //!
-//! The arithmetic is here: `retrieval.rs` says which posts meet, `copy_search.rs` finds copies and deletes them;
-//! `flow/zhou.rs` moves the rows between workers. Source: Zhou Chunhui, "An improved
+//! The arithmetic is here and the map stage in `map.rs`: `retrieval.rs` says which posts meet, `copy_search.rs` finds
+//! copies and deletes them; `flow/zhou.rs` moves the rows between workers. Source: Zhou Chunhui, "An improved
 //! algorithm of big data deduplication based on Simhash", Computer and Modernization 2017(7). Our reading of it,
 //! and our differences: docs/papers/zhou2017.md.
 
 pub mod copy_search;
+mod map;
 pub mod retrieval;
 
 use std::fmt;
@@ -14,34 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use self::copy_search::WordRow;
 use self::retrieval::Retrieval;
-use super::curve::{Cost, Curve, within};
-use super::parameters::{Parameters, WrongParameter, named, number, store, store_clean, store_features};
-use super::{Method, Search};
-use crate::Error;
 use crate::fingerprint::bit_counts::BitCounts;
 use crate::hash;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::{Similarity, shared};
-use crate::text::document_frequencies::Statistics;
-use crate::text::features::{FeatureSpec, Features, Lexicon};
-use crate::text::{Clean, Cleaner};
-
-/// Parameters of `zhou2017`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ZhouSpec {
-    /// Weight of the words that two texts share: 2 to 8.
-    pub k: u32,
-    /// Least Sim of a duplicate, in millionths; by default 1 + 0.2 K.
-    pub threshold: Option<u64>,
-    /// Way in which the documents to compare are found.
-    pub retrieval: Retrieval,
-    /// Half of a word's hash that the other half is or-ed onto.
-    pub fold: Half,
-    /// Features that the fingerprint is made from.
-    pub features: FeatureSpec,
-    /// Cleaning of the text.
-    pub clean: Clean,
-}
+use crate::text::features::Features;
 
 /// A half of a word's 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -59,120 +37,7 @@ impl fmt::Display for Half {
     }
 }
 
-impl Default for ZhouSpec {
-    fn default() -> Self {
-        let (features, clean) = (FeatureSpec::Jieba, Clean::Weibo);
-        ZhouSpec {
-            k: 4,
-            threshold: None,
-            retrieval: Retrieval::Recursive,
-            fold: Half::Upper,
-            features,
-            clean,
-        }
-    }
-}
-
-impl ZhouSpec {
-    /// Returns the least Sim of a duplicate, in millionths.
-    fn threshold(&self) -> u64 {
-        self.threshold.unwrap_or(1_000_000 + 200_000 * u64::from(self.k))
-    }
-}
-
-impl Parameters for ZhouSpec {
-    fn name(&self) -> &'static str {
-        "zhou2017"
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        &[
-            "zhou2017:threshold=2.4,features=char:1",
-            "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
-            "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
-            "zhou2017:fold=lower,features=char:2",
-        ]
-    }
-
-    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
-        match key {
-            "k" => number(&mut self.k, value, 2..=8, "2 to 8"),
-            "threshold" => {
-                let sim = value.parse().ok().filter(|sim| (0.0..=9.0).contains(sim));
-                let millionths = sim.map(|sim: f64| Some((sim * 1e6).round() as u64));
-                store(&mut self.threshold, millionths, "a number from 0 to 9")
-            }
-            "retrieval" => store(&mut self.retrieval, named(value), "linear, bucket or recursive"),
-            "fold" => store(&mut self.fold, named(value), "upper or lower"),
-            "features" => store_features(&mut self.features, value),
-            "clean" => store_clean(&mut self.clean, value),
-            _ => Err(WrongParameter::Unknown),
-        }
-    }
-
-    fn help(&self) -> &'static str {
-        "zhou2017 (k=2..8, threshold=1+0.2k, retrieval=linear|bucket|recursive, fold=upper|lower, \
-         features, clean) compares fingerprints and shared words together, and deletes as it \
-         compares."
-    }
-
-    fn clean(&self) -> Clean {
-        self.clean
-    }
-
-    fn features(&self) -> Option<FeatureSpec> {
-        Some(self.features)
-    }
-
-    fn deletes_as_it_compares(&self) -> bool {
-        true
-    }
-
-    fn measures(&self) -> bool {
-        true
-    }
-
-    // Its threshold is one of Sim, which is not a similarity between 0 and 1, so `thresholds` has none.
-
-    fn fingerprints(&self) -> bool {
-        true
-    }
-
-    fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
-        let features = Features::new(self.features, lexicon)?;
-        let search = Search::Zhou(Zhou::new(self, features.clone()));
-        Ok(Method::verified_by(search, features, Cleaner::new(self.clean), None))
-    }
-
-    fn curve(&self) -> Curve {
-        Curve {
-            of: "cosine of the texts' words, by their number in the text",
-            because:
-                "two are compared if they agree on 8 bits of a copy (of 32 independent bits; the upper half \
-                      nearly repeats the lower, so rather less), and kept if Sim reaches the threshold"
-                    .to_owned(),
-            chance: Box::new(|cosine| 1.0 - (1.0 - within(8, 0, cosine)).powi(4)),
-        }
-    }
-
-    /// The search also holds the words that no other document has.
-    fn cost(&self) -> Cost {
-        Cost { document: 64, feature: 8 }
-    }
-}
-
-impl fmt::Display for ZhouSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ZhouSpec { k, threshold, retrieval, fold, features, clean } = self;
-        write!(f, "k={k},")?;
-        if let Some(millionths) = threshold {
-            write!(f, "threshold={},", *millionths as f64 / 1e6)?;
-        }
-        write!(f, "retrieval={retrieval},fold={fold},features={features},clean={clean}")
-    }
-}
-
-/// The method `zhou2017`: makes the fingerprint and the words of a document, and decides whether two
+/// The search of `zhou2017`: makes the fingerprint and the words of a document, and decides whether two
 /// documents are duplicates.
 ///
 /// Two documents are duplicates if Sim = 1 / (Ham + 1) + K * Dup reaches a threshold. Ham is the Hamming
@@ -188,21 +53,19 @@ impl fmt::Display for ZhouSpec {
 /// ```
 #[derive(Clone)]
 pub struct Zhou {
-    features: Features,
-    k: u64,
-    threshold: u64,
-    fold: Half,
+    /// Words of a text.
+    pub features: Features,
+    /// Weight of the words that two texts share.
+    pub k: u64,
+    /// Least Sim of a duplicate, in millionths.
+    pub threshold: u64,
+    /// Half of a word's hash that the other half is or-ed onto.
+    pub fold: Half,
     /// Way in which the documents to compare are found.
     pub retrieval: Retrieval,
 }
 
 impl Zhou {
-    /// Makes the method with the parameters of `spec` and the features that they name.
-    pub fn new(spec: &ZhouSpec, features: Features) -> Self {
-        let ZhouSpec { k, retrieval, fold, .. } = *spec;
-        Zhou { features, k: k.into(), threshold: spec.threshold(), fold, retrieval }
-    }
-
     /// Returns the row of a cleaned text. A repeated word is counted each time in the fingerprint.
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
         let (mut tally, mut words) = (BitCounts::<u64>::default(), Vec::new());
@@ -257,8 +120,10 @@ fn word_hash(word: &str, fold: Half) -> u32 {
 mod tests {
     use super::*;
 
-    fn zhou(k: u32, threshold: Option<u64>) -> Zhou {
-        Zhou::new(&ZhouSpec { k, threshold, ..ZhouSpec::default() }, Features::Chars(1))
+    fn zhou(k: u64, threshold: Option<u64>) -> Zhou {
+        let threshold = threshold.unwrap_or(1_000_000 + 200_000 * k);
+        let (retrieval, fold) = (Retrieval::Recursive, Half::Upper);
+        Zhou { features: Features::Chars(1), k, threshold, fold, retrieval }
     }
 
     /// "hello" comes from Java's own documentation of `hashCode`; the others were worked out by hand.

@@ -2,12 +2,12 @@
 
 use std::collections::BinaryHeap;
 
-use super::crowds::{Asks, PairSink, WHOLE};
 use super::leaders::Leaders;
 use super::place::KeepPlace;
 use super::template_numbers::NumberCounts;
-use super::{CandidateSearch, PassLoad};
+use super::{Asks, PairSink, WHOLE};
 use crate::record::{DocId, Pair};
+use crate::search::candidate_search::{CandidateSearch, PassLoad};
 use crate::sets::Rule;
 use crate::sides::Sides;
 
@@ -36,7 +36,7 @@ pub type PlacedRecord<R> = (KeepPlace, R);
 pub type TakeRecords<'a, R> = &'a mut dyn FnMut(&[PlacedRecord<R>]);
 
 /// Orders records by their buckets, and calls `each` with those of two or more, as [`BucketSearch::each_bucket`] asks for.
-pub(super) fn each_equal<R, K: Ord>(
+pub(crate) fn each_equal<R, K: Ord>(
     records: &mut [PlacedRecord<R>],
     sides: Sides,
     doc: impl Fn(&R) -> DocId,

@@ -1,9 +1,51 @@
 //! The search for equal texts: documents of one identity meet.
 
+use super::candidate_search::{CandidateSearch, PassLoad};
 use super::crowds::PairSink;
-use super::{CandidateSearch, PassLoad};
-use crate::hash::Identity;
+use super::map_records::put;
+use super::text_search::{Explanation, MappedText, RuleTurn, TextSearch};
+use crate::doc_batch::Doc;
+use crate::hash::{Identity, Secret};
 use crate::record::{DocId, Pair};
+use crate::text::ignored_lines::CleanedText;
+
+/// The map stage of `exact`. It has one section, of identities.
+///
+/// [`EqualTexts`] joins this section in every method but `zhou2017`, so `exact` has no candidates of its own.
+#[derive(Clone)]
+pub struct Identities {
+    secret: Secret,
+}
+
+impl Identities {
+    /// Makes a map stage. `secret`: the secret of the identities.
+    pub fn new(secret: Secret) -> Self {
+        Identities { secret }
+    }
+}
+
+impl TextSearch for Identities {
+    fn sections(&self) -> usize {
+        1
+    }
+
+    fn only_equal(&self) -> bool {
+        true
+    }
+
+    fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
+        put(&mut sections[0], (self.secret.identity(text.whole), doc.doc));
+    }
+
+    fn are_candidates(&self, a: &MappedText, b: &MappedText) -> bool {
+        a.identity() == b.identity()
+    }
+
+    fn explain(&self, a: &MappedText, b: &MappedText) -> Explanation {
+        let steps = vec!["only equal texts match".to_owned()];
+        Explanation { steps, found: self.are_candidates(a, b), rule: RuleTurn::Never }
+    }
+}
 
 /// Finds identical documents. Every document is paired with the first one of its identity, so `n` identical
 /// documents make `n - 1` pairs.

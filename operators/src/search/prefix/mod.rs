@@ -16,16 +16,21 @@
 //! ```
 //!
 //! The number of features that a set must share may depend on whether it is the smaller or the larger one of
-//! the pair, so a set has a prefix for each of the two roles. `prefix_index.rs` finds the prefixes; here the
-//! documents meet.
+//! the pair, so a set has a prefix for each of the two roles. `texts.rs` stores the texts, `index.rs` finds the prefixes,
+//! and here the documents meet.
 //!
 //! Sources: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE
 //! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
 //! features first, bounds on sizes).
 
+pub(crate) mod index;
+mod texts;
+
+pub use self::texts::PrefixTexts;
+
+use super::candidate_search::{CandidateSearch, PassLoad};
+use super::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use super::crowds::{Asks, PairSink};
-use super::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
-use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
 use crate::sets::odd_sketch::{self, Sketched};
 use crate::sets::{Rule, SetKind};
@@ -37,14 +42,14 @@ use crate::sides::Sides;
 /// the larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting<const WORDS: usize> {
-    pub(super) feature: u64,
+    feature: u64,
     /// Kind and size of the set, and in the last bit whether the feature is outside its prefix as the smaller
     /// set.
-    pub(super) set: u64,
-    pub(super) doc: DocId,
+    set: u64,
+    doc: DocId,
     /// Number of its features that were sketched.
-    pub(super) sketched: u64,
-    pub(super) sketch: [u64; WORDS],
+    sketched: u64,
+    sketch: [u64; WORDS],
 }
 
 impl<const WORDS: usize> Record for Posting<WORDS> {
@@ -71,17 +76,17 @@ pub(crate) const SKETCH_WORDS: [usize; 3] = [4, 8, 16];
 pub(crate) const FOLDED: u32 = 1;
 
 /// Returns the kind of a set in a posting.
-pub(super) fn kind_of(set: u64) -> SetKind {
+fn kind_of(set: u64) -> SetKind {
     if set >> 63 == 0 { SetKind::Short } else { SetKind::Long }
 }
 
 /// Returns the number of features of a set in a posting.
-pub(super) fn size_of_set(set: u64) -> usize {
+fn size_of_set(set: u64) -> usize {
     (set << 1 >> 2) as usize
 }
 
 /// Returns the pass of a feature.
-pub(super) fn pass_of(feature: u64) -> u64 {
+fn pass_of(feature: u64) -> u64 {
     feature >> (64 - PASS_BITS)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::prefix::{Posting, SKETCH_WORDS, kind_of, pass_of, size_of_set};
+use super::{Posting, SKETCH_WORDS, kind_of, pass_of, size_of_set};
 use crate::hash::spread;
 use crate::record::DocId;
 use crate::sets::feature_counts::FeatureCounts;

@@ -5,16 +5,22 @@
 //! it is known where these stand in keep order, each *asks* some of those before it, in rounds (`placed.rs`).
 //! docs/design/0072 has the rounds and the proof that the same documents stay.
 
+mod leaders;
+pub mod place;
+pub mod placed;
+mod recent_pairs;
+mod template_numbers;
+
 use foldhash::{HashMap, HashSet};
 
-use super::place::KeepPlace;
-use super::recent_pairs::RecentPairs;
+use self::place::KeepPlace;
+use self::recent_pairs::RecentPairs;
 use crate::record::{DocId, Pair};
 use crate::sides::Sides;
 use crate::{Error, ExternalSort, SpillBudget};
 
 /// Largest number of records of a bucket of which every two are compared.
-pub(super) const WHOLE: usize = 32;
+const WHOLE: usize = 32;
 
 /// Which pairs are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,13 +122,13 @@ impl PairSink {
 
     /// Whether a pair belongs to the records that are being reduced.
     #[inline]
-    pub(super) fn belongs(&self, pair: &Pair) -> bool {
+    fn belongs(&self, pair: &Pair) -> bool {
         self.belongs.as_ref().is_none_or(|belongs| belongs(pair))
     }
 
     /// Adds a pair that belongs to the records. `apart`: the distance of the sketches of the two documents.
     #[inline]
-    pub(super) fn ask(&mut self, pair: Pair, asker: DocId, apart: u32) {
+    fn ask(&mut self, pair: Pair, asker: DocId, apart: u32) {
         if self.recent.is_new(pair) {
             let leader = if pair.low == asker { pair.high } else { pair.low };
             self.pairs.push((asker, (u64::from(apart) << 32 | u64::from(pair.distance), leader)));
