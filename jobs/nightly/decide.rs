@@ -1,12 +1,13 @@
 //! Decides the clusters that a night touches: which new documents stay, which earlier decisions change, and what the
 //! state keeps.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
 use operators::flow::GatheredClusters;
 use operators::incremental::ChangedClusters;
-use operators::{DocId, Member, Sides, SpillBudget, pack_apart};
+use operators::{DocId, Matches, Member, Sides, SpillBudget, pack_apart};
 use timely::worker::Worker;
 
 use super::options::NightlyOptions;
@@ -90,7 +91,8 @@ impl NightDecider {
         let (docs, change) = (&self.night.docs, self.night.change());
         let is_new = |doc: DocId| doc >= change.first_new;
         let members = clusters.decide(worker, |batch, send| -> Result<()> {
-            let changed = change.decide(batch.matches(), |doc| (self.keep)(doc, &|| batch.merit(doc)));
+            let went = self.went(batch.matches())?;
+            let changed = change.decide(batch.matches(), &went, |doc| (self.keep)(doc, &|| batch.merit(doc)));
             rows.add(&changed, &self.night)?;
             let ChangedClusters { live, members, corrections: changes, living_texts, .. } = changed;
             dead_texts.extend(changed.dead_texts);
@@ -130,6 +132,20 @@ impl NightDecider {
         tally.pairs = pairs.finish()?;
         clusters_table.finish()?;
         Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, succeeded, corrections })
+    }
+
+    /// Returns the text for which each text of the state has gone, as far as some matches touch them.
+    fn went(&self, matches: &Matches) -> Result<HashMap<DocId, DocId>> {
+        let of_pairs = matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
+        let mut texts: Vec<DocId> =
+            of_pairs.filter(|&text| text < self.night.numbering.first_new()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        let (mut parents, mut went) = (self.night.docs.cursor(StateTable::Parents), HashMap::new());
+        for text in texts {
+            went.extend(EarlierDocs::goes_for(&mut parents, text)?.map(|above| (text, above)));
+        }
+        Ok(went)
     }
 
     /// Returns the name of the night of an earlier document.

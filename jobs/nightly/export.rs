@@ -1,5 +1,6 @@
 //! Writes the documents of a state as Parquet.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ fn decisions(docs: &EarlierDocs, manifest: &StateManifest) -> Result<Vec<Member>
             going: &[],
             reorders: false,
         };
-        members.extend(change.decide(&matches, rank).members);
+        members.extend(change.decide(&matches, &HashMap::new(), rank).members);
         Ok(())
     })?;
     members.sort_unstable_by_key(|member| member.doc);

@@ -115,10 +115,16 @@ impl CorpusChange<'_> {
     }
 
     /// Decides some clusters anew. `matches`: all that is stored about them and all matches of new documents,
-    /// copies by their text and pairs by texts. `rank`: the keep order, in which the least rank comes first.
+    /// copies by their text and pairs by texts. `went`: old texts, each with the text for which it went before the change. `rank`: the
+    /// keep order, in which the least rank comes first.
     ///
     /// Cost: sorting the matches.
-    pub fn decide<K: Ord>(&self, matches: &Matches, rank: impl Fn(DocId) -> K) -> ChangedClusters {
+    pub fn decide<K: Ord + Copy>(
+        &self,
+        matches: &Matches,
+        went: &HashMap<DocId, DocId>,
+        rank: impl Fn(DocId) -> K,
+    ) -> ChangedClusters {
         let old = Matches {
             copies: matches.copies.iter().copied().filter(|(doc, _)| self.is_old(*doc)).collect(),
             pairs: matches.pairs.iter().copied().filter(|(pair, _)| self.is_old(pair.high)).collect(),
@@ -126,9 +132,10 @@ impl CorpusChange<'_> {
         let gone = |doc: DocId| is_in(self.gone_before, doc) || is_in(self.going, doc);
         let texts = TextClasses::new(matches, gone);
         let live = texts.live(matches);
-        let members = survivors(&live, Resolve::Greedy, Sides::default(), &rank);
+        let mut members = survivors(&live, Resolve::Greedy, Sides::default(), &rank);
         let corrections = match self.reorders || !self.going.is_empty() {
             true => {
+                self.go_as_before(&mut members, matches, went, &rank);
                 let before = TextClasses::new(&old, |doc| is_in(self.gone_before, doc)).live(&old);
                 let before = survivors(&before, Resolve::Greedy, Sides::default(), &rank);
                 self.corrections(&before, &members)
@@ -143,6 +150,42 @@ impl CorpusChange<'_> {
             parents,
             living_texts: texts.having(true),
             dead_texts: texts.having(false),
+        }
+    }
+
+    /// Lets each text that goes do so for the one for which it went, if neither is moved. Such a text may have asked nevertheless,
+    /// since who stays is known only in the end. Whether it has depends on the order in which matches are found, and so on the
+    /// number of workers.
+    fn go_as_before<K: Ord + Copy>(
+        &self,
+        members: &mut [Member],
+        matches: &Matches,
+        went: &HashMap<DocId, DocId>,
+        rank: impl Fn(DocId) -> K,
+    ) {
+        let moved = self.moved(matches, rank);
+        let texts: HashMap<DocId, DocId> = matches.copies.iter().copied().collect();
+        let text_of = |doc: DocId| texts.get(&doc).copied().unwrap_or(doc);
+        let ties = matches.pairs.iter().flat_map(|&(pair, similarity)| {
+            [(pair.low, pair.high), (pair.high, pair.low)]
+                .into_iter()
+                .filter(|(text, above)| went.get(text) == Some(above))
+                .filter(|(text, above)| !is_in(&moved.risen, *text) && !is_in(&moved.unseated, *above))
+                .map(move |(text, above)| (text, (above, similarity)))
+        });
+        let ties: HashMap<DocId, (DocId, Option<Similarity>)> = ties.collect();
+        let staying = members.iter().filter(|member| member.removed.is_none());
+        let staying: HashMap<DocId, DocId> =
+            staying.map(|member| (text_of(member.doc), member.doc)).collect();
+        for member in members {
+            let Some(Removed { duplicate_of, tie: Reason::Similar(similarity) }) = &mut member.removed else {
+                continue;
+            };
+            let tie = ties.get(&text_of(member.doc));
+            if let Some((stays, of_tie)) = tie.and_then(|(above, of_tie)| Some((staying.get(above)?, of_tie)))
+            {
+                (*duplicate_of, *similarity) = (*stays, *of_tie);
+            }
         }
     }
 
@@ -265,7 +308,8 @@ mod tests {
         let pair = |one, other| (Pair::new(DocId(one), DocId(other), 3), near);
         let change = |going: &[DocId], gone_before: &[DocId], pairs: &[NearPair]| {
             let change = CorpusChange { first_new: DocId(9), gone_before, going, reorders: false };
-            change.decide(&Matches { copies: copies.clone(), pairs: pairs.to_vec() }, |doc| doc)
+            let matches = Matches { copies: copies.clone(), pairs: pairs.to_vec() };
+            change.decide(&matches, &HashMap::new(), |doc| doc)
         };
         let goes_for = |text| Some(Parent { text: DocId(text), apart: Some((3, near)) });
         let first = change(&[DocId(1)], &[], &[pair(1, 5)]);

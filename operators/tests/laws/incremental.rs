@@ -1,5 +1,5 @@
 //! The law of changed clusters: nights that decide only what they touch end in the decisions of one batch.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -134,7 +134,19 @@ impl Nights {
             }
             asking.extend(more.into_iter().map(|text| (self.docs[text.0 as usize], text)));
         };
-        let changed = change.decide(&matches, &rank);
+        let went: HashMap<DocId, DocId> =
+            touched_of(&matches).filter_map(|text| Some((text, self.goes_for(text)?))).collect();
+        let changed = change.decide(&matches, &went, &rank);
+        // Whether a text that need not ask has asked makes no difference to its name.
+        let moved = change.moved(&matches, &rank);
+        for (doc, parent) in &changed.parents {
+            let Some((above, parent)) = went.get(doc).zip(parent.filter(|parent| parent.apart.is_some()))
+            else {
+                continue;
+            };
+            let may_ask = moved.unseated.contains(above) || moved.risen.contains(doc);
+            assert!(may_ask || parent.text == *above, "{doc:?} went for {above:?}, and goes for {parent:?}");
+        }
         for (doc, parent) in changed.parents {
             match parent {
                 Some(parent) => self.parents.insert(doc, parent),
@@ -152,6 +164,12 @@ impl Nights {
         self.gone.extend(going);
         self.removed.retain(|doc| !self.gone.contains(doc));
     }
+}
+
+/// Returns the texts of some matches.
+fn touched_of(matches: &Matches) -> impl Iterator<Item = DocId> {
+    let of_pairs = matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
+    of_pairs.chain(matches.copies.iter().map(|copy| copy.1))
 }
 
 proptest! {
