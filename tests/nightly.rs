@@ -3,6 +3,7 @@
 
 mod attacks;
 mod damage;
+mod families;
 mod full_disk;
 mod index;
 mod kills;

@@ -27,6 +27,11 @@ pub(crate) trait Earlier {
         false
     }
 
+    /// Whether a document is of an earlier night and has stayed, so that it matches no other one that has.
+    fn has_stayed(&self, _doc: DocId) -> bool {
+        false
+    }
+
     /// Returns the place of a document in keep order. Those that are withdrawn come behind all others.
     fn rank(&self, mapped: &Mapped, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
         mapped.search.rank(doc, merit)

@@ -74,10 +74,17 @@ impl Crowd {
         Some(position)
     }
 
-    /// Notes a document of the crowd. Documents must come in order. `text`: as it is compared. `sets`: of the text.
-    pub fn note(&mut self, doc: DocId, rank: Rank, text: &str, (sets, rule): (&Sets, &Rule)) {
+    /// Notes a document of the crowd. Documents must come in order. `stayed`: whether it is an earlier document that stayed. `text`: as it
+    /// is compared. `sets`: of the text.
+    pub fn note(
+        &mut self,
+        doc: DocId,
+        (rank, stayed): (Rank, bool),
+        text: &str,
+        (sets, rule): (&Sets, &Rule),
+    ) {
         let Some(position) = self.position(doc) else { return };
-        self.places[position] = KeepPlace::new(rank, sets, rule);
+        self.places[position] = KeepPlace { stayed, ..KeepPlace::new(rank, sets, rule) };
         self.order.push((rank, position));
         if let Some(kept) = &mut self.kept {
             kept.texts.push(doc, text.as_bytes());

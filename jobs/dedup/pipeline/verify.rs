@@ -46,7 +46,7 @@ pub(super) fn verify<E: Earlier>(
             }
             if let Some(sets) = sets {
                 let rank = earlier.rank(mapped, doc, &|| merit);
-                crowd.note(doc, rank, text, (sets, &search.method.rule));
+                crowd.note(doc, (rank, earlier.has_stayed(doc)), text, (sets, &search.method.rule));
             }
         };
         let each = |_: &mut Worker, pair, similarity| open.add(pair, Some(similarity));

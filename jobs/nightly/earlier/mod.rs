@@ -116,6 +116,11 @@ impl Earlier for StateSearch {
         doc.split() < self.night.docs.first_split()
     }
 
+    /// Of those that take part, it is known.
+    fn has_stayed(&self, doc: DocId) -> bool {
+        self.asking.was_called(doc)
+    }
+
     fn rank(&self, mapped: &Mapped, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
         match self.night.is_gone(doc) {
             true => (u64::MAX, DocId(u64::MAX)),

@@ -16,6 +16,8 @@ pub struct KeepPlace {
     pub gone: Option<Similarity>,
     /// Whether it was compared in the last round with all before it that stayed then.
     pub settled: bool,
+    /// Whether it stayed before the change that is searched for. No two such documents match.
+    pub stayed: bool,
     /// Number of rounds in which it took part and was not settled afterwards, this one included; 0 if it takes no part yet.
     pub tries: u16,
     /// Its place in keep order.
@@ -153,17 +155,19 @@ impl Record for KeepPlace {
     const BYTES: usize = (4 + WORDS) * u64::BYTES + TemplateNumbers::BYTES;
 
     fn write(&self, to: &mut [u8]) {
-        let KeepPlace { gone, tries, settled, rank, sketch: SetSketch { set, bits }, numbers } = *self;
+        let KeepPlace { gone, tries, settled, stayed, rank, sketch: SetSketch { set, bits }, numbers } =
+            *self;
         let gone = gone.map_or(STAYS, Similarity::as_millionths);
-        let decided = u64::from(tries) << 48 | u64::from(settled) << 32 | u64::from(gone);
+        let known = u64::from(stayed) << 33 | u64::from(settled) << 32;
+        let decided = u64::from(tries) << 48 | known | u64::from(gone);
         ((decided, rank), ((set, bits), numbers)).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
         let ((decided, rank), ((set, bits), numbers)): ((u64, Rank), _) = Record::read(from);
         let gone = Some(decided as u32).filter(|gone| *gone != STAYS).map(Similarity::millionths);
-        let (tries, settled) = ((decided >> 48) as u16, decided >> 32 & 1 > 0);
-        KeepPlace { gone, tries, settled, rank, sketch: SetSketch { set, bits }, numbers }
+        let (tries, settled, stayed) = ((decided >> 48) as u16, decided >> 32 & 1 > 0, decided >> 33 & 1 > 0);
+        KeepPlace { gone, tries, settled, stayed, rank, sketch: SetSketch { set, bits }, numbers }
     }
 }
 

@@ -130,6 +130,9 @@ fn walk<S: BucketSearch>(
                     continue;
                 }
                 compared += leaders.near(&place, rule, |leader, apart| {
+                    if place.stayed && records[leader].0.stayed {
+                        return;
+                    }
                     let far = (unsettled, apart, leader, 0);
                     if met.len() == most && met.peek().is_none_or(|farthest| far > *farthest) {
                         cut = true;
