@@ -10,7 +10,7 @@ use operators::hash::Secret;
 use operators::method::Method;
 use operators::search::crowds::place::Rank;
 use operators::search::zhou::copy_search::Comparisons;
-use operators::search::{PassLoad, SearchInputs};
+use operators::search::{PassLoad, SearchContext, SearchInputs};
 use operators::text::ignored_lines::IgnoredLines;
 use operators::{DocId, Merit, Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
@@ -60,9 +60,10 @@ impl CorpusSearch {
         }
     }
 
-    /// Returns what the search of a method needs to know of this one.
-    pub fn inputs(&self) -> SearchInputs {
-        SearchInputs { secret: self.secret, sides: self.sides, ignores_lines: self.ignored.is_some() }
+    /// Returns what the search of the method is made for.
+    pub fn context(&self) -> SearchContext<'_> {
+        let ignores_lines = self.ignored.is_some();
+        self.method.context(SearchInputs { secret: self.secret, sides: self.sides, ignores_lines })
     }
 
     /// Returns the place of a document in keep order.

@@ -46,7 +46,8 @@ pub(super) fn join<E: Earlier>(
     let Candidates { pairs, loads, crowd, .. } = match &prefixes {
         Some(prefixes) => prefixes.candidates(worker, Skew::default(), asks, None)?,
         None => method
-            .visit(search.inputs(), JoinFirsts { worker, mapped, copies, earlier: &mut *earlier, asks })?,
+            .search
+            .visit(&search.context(), JoinFirsts { worker, mapped, copies, earlier: &mut *earlier, asks })?,
     };
     let pairs = earlier.candidates(worker, mapped, pairs)?;
     let prefixes = prefixes.filter(|_| crowd.is_some());
@@ -73,7 +74,7 @@ pub(super) fn join_round<E: Earlier>(
         None => {
             let search = &mapped.search;
             let join = JoinCrowd { worker, mapped, crowd: &matched.crowd, place: &place, asks, earlier };
-            search.method.visit(search.inputs(), join)
+            search.method.search.visit(&search.context(), join)
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::progress::{Stage, StageTimer};
 /// # Errors
 /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
 pub(crate) fn map(search: CorpusSearch) -> Result<(Mapped, SearchResult)> {
-    let counts = search.method.visit(search.inputs(), MapSplits { search: &search })?;
+    let counts = search.method.search.visit(&search.context(), MapSplits { search: &search })?;
     Ok((Mapped::new(search), counts))
 }
 

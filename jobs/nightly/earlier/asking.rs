@@ -74,7 +74,7 @@ impl AskingTexts {
         self.texts.sort_unstable();
         let CorpusSearch { method, spill, .. } = &mapped.search;
         let map = MapAsking { docs, texts: &self.texts, spill };
-        self.sections = method.visit(mapped.search.inputs(), map)?;
+        self.sections = method.search.visit(&mapped.search.context(), map)?;
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn keep(
     let mut runs = night.runs(&format!("{:05}", worker.index()));
     let search = &mapped.search;
     let keep = KeepTexts { worker, mapped, copies, night, runs: &mut runs };
-    search.method.visit(search.inputs(), keep)?;
+    search.method.search.visit(&search.context(), keep)?;
     Ok(runs.entries())
 }
 

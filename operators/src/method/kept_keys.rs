@@ -63,7 +63,7 @@ impl KeptKeys {
     /// Makes the keys of a method. `secret`: the secret of the identities. Returns `None` if the search of the method has
     /// no keys that can be kept, because they change with the corpus.
     pub fn new(method: &Method, secret: Secret) -> Option<Self> {
-        method.visit(SearchInputs::of_texts(secret), MakeKeys)
+        method.search.visit(&method.context(SearchInputs::of_texts(secret)), MakeKeys)
     }
 
     /// Returns the least and the greatest key that meet a key of a pass.

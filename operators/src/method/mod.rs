@@ -31,7 +31,7 @@ pub use simhash::SimHashSpec;
 pub use spec::Spec;
 pub use zhou::ZhouSpec;
 
-use crate::search::{Search, SearchContext, SearchInputs, SearchVisitor};
+use crate::search::{Search, SearchContext, SearchInputs};
 use crate::sets::Rule;
 use crate::sets::similarity::{Overlap, Similarity};
 use crate::text::Cleaner;
@@ -65,10 +65,9 @@ pub struct Method {
 }
 
 impl Method {
-    /// Makes the search of this method for a run, and gives it to `visitor`.
-    pub fn visit<V: SearchVisitor>(&self, inputs: SearchInputs, visitor: V) -> V::Output {
-        let Method { search, rule, verified, .. } = self;
-        search.visit(&SearchContext { rule, verified: *verified, inputs }, visitor)
+    /// Returns what the search of this method is made for in a run.
+    pub fn context(&self, inputs: SearchInputs) -> SearchContext<'_> {
+        SearchContext { rule: &self.rule, verified: self.verified, inputs }
     }
 
     /// Makes a method whose candidates are verified by the Jaccard similarity of `features`, if at all.

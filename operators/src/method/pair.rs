@@ -12,7 +12,8 @@ impl Method {
     /// Returns the search for the comparison of single texts in this process.
     pub fn text_search(&self) -> Box<dyn TextSearch> {
         // The identities stay in this process, so any secret will do.
-        self.visit(SearchInputs::of_texts(Secret::of_words([0, 0])), BoxSearch)
+        let inputs = SearchInputs::of_texts(Secret::of_words([0, 0]));
+        self.search.visit(&self.context(inputs), BoxSearch)
     }
 }
 

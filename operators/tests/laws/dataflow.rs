@@ -37,7 +37,7 @@ impl Dataflow<'_> {
         let inputs = SearchInputs { sides: self.sides, ..SearchInputs::of_texts(secret) };
         // Verification reads the texts again.
         let texts = Mapped::of(self.texts, &cleaner, &PrefixTexts::new(secret));
-        let mapped = method.visit(inputs, MapTexts { texts: self.texts, cleaner });
+        let mapped = method.search.visit(&method.context(inputs), MapTexts { texts: self.texts, cleaner });
         let counts = [(); 2].map(|()| Arc::new(FeatureCounts::of_corpus(1 << 20, None)));
         let (method, sides, skew, spill) = (Mutex::new(method), self.sides, self.skew, self.spill);
         let found = on_workers(self.workers, move |worker| {
@@ -55,7 +55,7 @@ impl Dataflow<'_> {
             };
             let pairs = match method.search {
                 Search::Prefix => search.join_prefixes(worker, &method.rule, &counts),
-                _ => method.visit(inputs, JoinKeys { of: &search, worker }),
+                _ => method.search.visit(&method.context(inputs), JoinKeys { of: &search, worker }),
             }
             .pairs;
             let near = match method.verified {

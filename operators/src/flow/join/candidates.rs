@@ -9,7 +9,7 @@ use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shu
 use crate::flow::exchange::sum::total;
 use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
-use crate::flow::skew::pair_grid::{GridCell, in_tiles};
+use crate::flow::skew::pair_grid::in_tiles;
 use crate::record::{DocId, Pair};
 use crate::search::crowds::place::KeepPlace;
 use crate::search::crowds::{Ask, Asks, Crowded, PairSink, pair_of};
@@ -62,7 +62,7 @@ pub type PlaceOf<'a> = dyn Fn(DocId) -> Option<KeepPlace> + 'a;
 /// In each pass, records are exchanged by the hash of their key, and the search reduces the records that
 /// arrive to candidate pairs. The records of *heavy* keys, which are too many for one worker by the bounds of
 /// `skew`, are divided by narrower passes if the search has any, and else meet in tiles on all workers
-/// (`in_tiles`); two records may meet in several tiles, and the `GridCell` says where their pair belongs.
+/// (`in_tiles`); two records may meet in several tiles, and their pair belongs to one of them.
 /// A pair that was found in several passes is kept once.
 ///
 /// ```text
@@ -208,9 +208,12 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         }
         let rows = |record: &S::Record| heavy.rows(key(record));
         let spill = self.of_records.clone();
-        in_tiles(worker, &spill, (rows, fit), &mut scan, (&key, S::doc), |records, cell| {
-            self.reduce(pass, records, cell);
-        })
+        in_tiles(worker, &spill, (rows, fit), &mut scan, (&key, S::doc), |records, belongs| {
+            self.found.take_those(Some(belongs));
+            self.load.add(self.search.candidates(pass, records, &mut self.found));
+        })?;
+        self.found.take_those(None);
+        Ok(())
     }
 
     /// Exchanges records, and reduces all that arrive at once.
@@ -224,7 +227,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let key = move |record: &S::Record| hash::spread(S::key(&of_pass, record));
         let mut arrived = mem::take(&mut self.arrived);
         shuffle_into(worker, "Key", scan, key, &mut arrived)?;
-        self.reduce(pass, &mut arrived, GridCell::default());
+        self.load.add(self.search.candidates(pass, &mut arrived, &mut self.found));
         self.arrived = arrived;
         Ok(())
     }
@@ -250,16 +253,10 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             |some| {
                 records.clear();
                 records.extend(some.iter().map(|(_, record)| *record));
-                self.reduce(pass, &mut records, GridCell::default());
+                self.load.add(self.search.candidates(pass, &mut records, &mut self.found));
             },
         )?;
         Ok(())
-    }
-
-    /// Reduces records that have met in a cell to candidate pairs.
-    fn reduce(&mut self, pass: &S::Pass, records: &mut [S::Record], cell: GridCell) {
-        self.found.take_those(cell.holder());
-        self.load.add(self.search.candidates(pass, records, &mut self.found));
     }
 
     /// Adds a candidate pair that was found elsewhere.

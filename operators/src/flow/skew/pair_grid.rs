@@ -69,21 +69,9 @@ fn tile(part: u64, other: u64) -> u64 {
     high * (high + 1) / 2 + low
 }
 
-/// The tile in which records have met, if they met in one. Decides which of their pairs belong there.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct GridCell(Option<(PairGrid, u64)>);
-
-impl GridCell {
-    /// Returns whether a pair belongs here, as a function, or `None` if all do. Two documents may meet in many tiles, but their
-    /// pair belongs to one of them.
-    pub fn holder(self) -> Option<Belongs> {
-        let (tiles, tile) = self.0?;
-        Some(Box::new(move |pair| tiles.of_pair(pair) == tile))
-    }
-}
-
 /// Brings records that share a key together in tiles on many workers. Calls `each` with the records of a tile
-/// of a key, and with the tile, which tells the pairs that belong to it.
+/// of a key, and with a function that tells which pairs belong to it: two documents may meet in many tiles, but their pair belongs
+/// to one of them.
 ///
 /// `rows`: the approximate number of records with a record's key, the same on all workers. `fit`: the number
 /// of records that fit into memory at once. `scan`: gives the records of this worker. `key`, `doc`: the key
@@ -97,7 +85,7 @@ pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
     (rows, fit): (impl Fn(&R) -> u64, Option<u64>),
     scan: RecordScan<'_, R, E>,
     (key, doc): (impl Fn(&R) -> u64, impl Fn(&R) -> DocId),
-    mut each: impl FnMut(&mut [R], GridCell),
+    mut each: impl FnMut(&mut [R], Belongs),
 ) -> Result<(), E> {
     let of_workers = PairGrid::of_workers(worker.peers() as u64);
     let tiles = |record: &R| of_workers.fitting(rows(record), fit);
@@ -118,7 +106,8 @@ pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
             for same in some.chunk_by(|a, b| a.0 == b.0) {
                 records.clear();
                 records.extend(same.iter().map(|(_, record)| *record));
-                each(&mut records, GridCell(Some((tiles(&same[0].1), same[0].0.1))));
+                let (grid, tile) = (tiles(&same[0].1), same[0].0.1);
+                each(&mut records, Box::new(move |pair| grid.of_pair(pair) == tile));
             }
         },
     )?;
