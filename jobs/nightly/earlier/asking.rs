@@ -18,8 +18,10 @@ use crate::state::{EarlierDocs, StateTable, found, number_of};
 pub(super) struct AskingTexts {
     /// In order.
     texts: Vec<DocId>,
-    /// Those of them that stay, and those of other workers.
+    /// Those of all workers that very many new documents meet.
     called: HashSet<DocId>,
+    /// Those of this worker that stay in the state.
+    stayed: HashSet<DocId>,
     /// Records of each section, as bytes.
     sections: Vec<Spool<u8>>,
 }
@@ -35,13 +37,18 @@ impl AskingTexts {
         self.texts.binary_search(&text).is_ok()
     }
 
-    /// Whether a text of any worker is among them although it stays.
+    /// Whether a text of this worker is among them although it stays in the state.
+    pub fn has_stayed(&self, text: DocId) -> bool {
+        self.stayed.contains(&text)
+    }
+
+    /// Whether a text of any worker is among them because very many new documents meet it.
     pub fn was_called(&self, text: DocId) -> bool {
         self.called.contains(&text)
     }
 
-    /// Notes texts that take part although they stay, of all workers. `texts`: those that this worker has met. Returns them, each
-    /// once and in order.
+    /// Notes texts that take part because very many new documents meet them, of all workers. `texts`: those that this worker has met.
+    /// Returns them, each once and in order.
     pub fn call(&mut self, worker: &mut Worker, texts: HashSet<DocId>) -> Vec<DocId> {
         let peers = worker.peers() as u64;
         let sent: Vec<(u64, DocId)> =
@@ -68,8 +75,14 @@ impl AskingTexts {
         })
     }
 
-    /// Adds texts that this worker reads, in any order, and maps all of them.
+    /// Adds texts that this worker reads, in order, and maps all of them.
     pub fn add(&mut self, mapped: &Mapped, docs: &EarlierDocs, more: Vec<DocId>) -> Result<()> {
+        let mut parents = docs.cursor(StateTable::Parents);
+        for &text in &more {
+            if EarlierDocs::goes_for(&mut parents, text)?.is_none() {
+                self.stayed.insert(text);
+            }
+        }
         self.texts.extend(more);
         self.texts.sort_unstable();
         let CorpusSearch { method, spill, .. } = &mapped.search;

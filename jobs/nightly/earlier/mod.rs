@@ -118,7 +118,7 @@ impl Earlier for StateSearch {
 
     /// Of those that take part, it is known.
     fn has_stayed(&self, doc: DocId) -> bool {
-        self.asking.was_called(doc)
+        self.asking.has_stayed(doc)
     }
 
     fn rank(&self, mapped: &Mapped, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
