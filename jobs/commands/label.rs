@@ -21,8 +21,8 @@ use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, Input, InputDocument};
 use crate::corpus::run::Run;
 use crate::corpus::sample::Sample;
-use crate::dedup::earlier::NoEarlier;
 use crate::dedup::finished::Finished;
+use crate::dedup::pipeline::NoEarlier;
 use crate::dedup::pipeline::{CorpusSearch, find, map};
 use crate::progress::Progress;
 

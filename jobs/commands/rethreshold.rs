@@ -36,7 +36,7 @@ use crate::progress::Stage;
 /// counts: in _SUCCESS the candidates are those of the old run, and comparisons and blocks are missing.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A finished output of dedup
+    /// A finished output of dedup with --pairs firsts or all
     #[arg(value_parser = paths())]
     output: String,
     /// Folder for the new output
@@ -53,7 +53,7 @@ pub struct Args {
     /// Outputs of dedup --keep priority:FIELD are refused, because they do not hold the numbers of the field.
     #[arg(long, value_name = "WHICH")]
     keep: Option<Keep>,
-    /// Pairs to write [default: as in the output]
+    /// Pairs to write, firsts or all [default: as in the output]
     #[arg(long, value_name = "WHICH")]
     pairs: Option<PairsOf>,
     #[command(flatten)]
@@ -94,8 +94,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     if options.pairs == PairsOf::Deciding || args.pairs == Some(PairsOf::Deciding) {
         bail!(WrongUse(format!(
-            "other pairs may decide with another threshold, so the pairs of \"{old}\" and of the new output are firsts or all, \
-             not those that decided"
+            "other pairs may decide with another threshold, so \"{old}\" and the new output must have more than those that \
+             decided: run dedup again with --pairs firsts or all, and rethreshold its output"
         )));
     }
     let input = finished.input(common.workers())?;
@@ -108,7 +108,6 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         workers: common.workers(),
         ..finished.success.configuration.clone()
     };
-    input.plan.refuse_hidden_names()?;
     let job = OutputJob::alone(
         (common, &stores, start),
         Run::alone(input.plan, input.reading, common.workers(), &Arc::default()),
@@ -116,12 +115,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         (&args.new_output, &args.output_args),
         serde_json::to_value(configuration)?,
     );
-    let begun = job.begin()?;
-    let dedup = DedupJob { job: &job, options: &options, guards: &args.guards, max_rejects: None };
-    let result = match &begun.folder {
-        None => Ok(JobEnd::default()),
-        Some(folder) => write(&dedup, folder, &finished, args.threshold),
-    };
+    let (guards, max_rejects, companion) = (&args.guards, None, None);
+    let dedup = DedupJob { job: &job, options: &options, guards, max_rejects, companion };
+    let begun = dedup.begin()?;
+    let result = begun.work(|folder| write(&dedup, folder, &finished, args.threshold));
     job.end(begun, result)
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::decide::Decided;
 use super::guards::{Guards, SourceReading};
@@ -18,7 +19,7 @@ use crate::cli::terminal::say;
 use crate::corpus::run::Run;
 use crate::output::pair_table::write_no_clusters;
 use crate::output::summary::{Counters, Summary};
-use crate::output::{FileList, JobEnd, JobManifest, OutputFolder, OutputJob, Written};
+use crate::output::{BegunJob, FileList, JobEnd, JobManifest, OutputFolder, OutputJob, Written};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Stage, StageRow, StageTotals, merge, seconds};
 
@@ -31,6 +32,16 @@ pub(crate) struct DedupJob<'a> {
     pub guards: &'a Guards,
     /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,
+    pub companion: Option<&'a dyn Companion>,
+}
+
+/// What becomes visible together with an output. `NightCommit` implements it, which `dedup` may not name.
+pub(crate) trait Companion: Sync {
+    /// Writes down that it is about to be committed with the output, and returns what `_SUCCESS` says of it. `counters`: those of
+    /// the run, to which it adds its own.
+    fn prepare(&self, counters: &mut Counters) -> Result<Value>;
+    /// Commits it, after the output.
+    fn commit(&self) -> Result<()>;
 }
 
 /// Work done before the commit, by one process or by all together.
@@ -64,10 +75,19 @@ struct EarlierDecision {
 }
 
 impl DedupJob<'_> {
+    /// Begins the job.
+    ///
+    /// # Errors
+    /// [`WrongUse`](crate::WrongUse) when a record would have a name in the output that readers skip; those of
+    /// [`OutputJob::begin`].
+    pub fn begin(&self) -> Result<BegunJob> {
+        self.job.run.plan.refuse_hidden_names()?;
+        self.job.begin()
+    }
+
     /// Returns the end of the job if an earlier run whose commit was decided under the same guards leaves nothing else to do.
     pub fn decided_before(&self, folder: &OutputFolder) -> Option<Result<JobEnd<Summary>>> {
-        let job = folder.decided.as_ref().filter(|_| !folder.rehearsal)?;
-        Some(self.finish_decided(folder, job))
+        folder.decided.as_ref().filter(|_| !folder.rehearsal).map(|job| self.finish_decided(folder, job))
     }
 
     /// Checks what all processes have found and decided, then writes and commits the output. `found`, `decided`:
@@ -94,20 +114,20 @@ impl DedupJob<'_> {
         let input = SourceReading { run: &self.job.run, outputs: &outputs };
         let known = joined.as_ref().map(|(found, tally)| (found.input.docs, tally.to_remove()));
         self.guards.check_sources(known, &decided.removals, &input)?;
-        let mut summary = None;
+        let mut draft = None;
         if let Some((found, tally)) = joined {
             found.rejects.write(folder, 0, &outputs, plan, reading)?;
             if tally.has_no_clusters() {
                 write_no_clusters(folder)?;
             }
-            summary = Some(tally.summary(plan, self.job.configuration.clone(), &found, searched));
+            draft = Some(tally.summary(plan, self.job.configuration.clone(), &found, searched));
         }
         let stands_for_all = keeps_none.then_some(plan.first_of_input());
         let verdicts = Verdicts { removals: decided.removals, stands_for_all };
         if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
-            let decided = folder.decided.as_ref();
-            return decided.map_or(Ok(JobEnd::default()), |job| self.finish_decided(folder, job));
+            let earlier = folder.decided.as_ref();
+            return earlier.map_or(Ok(JobEnd::default()), |job| self.finish_decided(folder, job));
         }
         let (written, mut files) = write(&self.job.run, &verdicts, folder)?;
         if group.index() > 0 {
@@ -116,11 +136,11 @@ impl DedupJob<'_> {
         let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, files, process, stages: progress.totals() };
-        let (decided, mut summary, mut others) = (summary, None, Vec::new());
+        let (mut summary, mut others) = (None, Vec::new());
         let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
-            summary = decided.map(|decided| self.commit(decided, done, folder)).transpose()?;
+            summary = draft.map(|draft| self.commit(draft, done, folder)).transpose()?;
             Ok(summary.as_ref().is_some_and(|summary| summary.counters.any_rejected()))
         })?;
         Ok(JobEnd { summary, others, rejected })
@@ -148,13 +168,8 @@ impl DedupJob<'_> {
         // The other processes have nothing to do, so they may end from here on.
         self.job.run.group.settle();
         folder.finish_decided()?;
-        self.say_decided(&job.success)
-    }
-
-    /// Prints the counters of an earlier run, whose decision is now committed.
-    fn say_decided(&self, success: &str) -> Result<JobEnd<Summary>> {
-        self.job.write_summary(success);
-        let EarlierDecision { counters } = serde_json::from_str(success)?;
+        self.job.write_summary(&job.success);
+        let EarlierDecision { counters } = serde_json::from_str(&job.success)?;
         if !self.job.common.progress.quiet {
             let Counters { records_read, kept, removed, rejected, .. } = counters;
             say(format_args!(
@@ -165,16 +180,16 @@ impl DedupJob<'_> {
         Ok(JobEnd { rejected: counters.any_rejected(), ..JobEnd::default() })
     }
 
-    /// Commits the output once all processes have written their parts. `decided`: the summary as far as it
+    /// Commits the output once all processes have written their parts. `draft`: the summary as far as it
     /// was known before they wrote.
     fn commit(
         &self,
-        decided: Summary,
+        draft: Summary,
         Done { written, files, process, stages }: Done,
         folder: &OutputFolder,
     ) -> Result<Summary> {
         let Run { group, progress, .. } = &self.job.run;
-        let mut summary = Summary { process, ..decided };
+        let mut summary = Summary { process, ..draft };
         let Written { kept, removed, rejected } = written;
         check_ledger(&summary.counters, written)?;
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
@@ -185,10 +200,12 @@ impl DedupJob<'_> {
         at.enter(Stage::Commit);
         // The other processes have finished their work, so they may end from here on.
         group.settle();
-        if let Some(companion) = self.job.companion {
+        if let Some(companion) = self.companion {
             summary.state = Some(companion.prepare(&mut summary.counters)?);
         }
-        self.job.commit(folder, &summary, files)?;
+        let success = folder.commit(&summary, files, &self.job.limits)?;
+        self.companion.map_or(Ok(()), Companion::commit)?;
+        self.job.write_summary(&success);
         Ok(summary)
     }
 }

@@ -30,6 +30,9 @@ pub(crate) struct Guards {
     #[arg(long, value_name = "FIELD:LIMIT")]
     max_removed_per_source: Option<SourceLimit>,
     /// Stop with exit code 4 before anything is committed if a cluster has more documents than this
+    ///
+    /// A cluster is a document that stays and those that go for it; with --pairs firsts or all, and with --resolve components, it
+    /// is a connected component.
     #[arg(long, value_name = "N")]
     max_cluster: Option<u64>,
 }

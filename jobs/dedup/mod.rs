@@ -1,13 +1,12 @@
 //! The job `dedup`: finds the near-duplicate pairs of a corpus, writes pairs, clusters and a clean corpus.
 //!
-//! A run counts corpus statistics if its method needs them, searches for pairs, resolves them to verdicts,
-//! writes the records, and commits. This room uses `cli`, `progress`, `corpus` and `output`; the commands
-//! `rethreshold`, `explain`, `tune`, `why`, `show` and `eval` use parts of it.
+//! `run_with` plans and claims; `search_and_write` counts what the method needs, maps, finds, decides and writes. This room uses
+//! `cli`, `progress`, `corpus` and `output`; `nightly`, `chunk clean` and the commands `rethreshold`, `explain`, `label`, `tune`, `why`,
+//! `show` and `eval` use parts of it.
 
 pub(crate) mod corpus_counts;
 pub(crate) mod decide;
 pub(crate) mod dedup_job;
-pub(crate) mod earlier;
 pub(crate) mod finished;
 pub(crate) mod guards;
 pub(crate) mod ignored_lines;
@@ -35,12 +34,11 @@ use serde_json::Value;
 
 use self::decide::{Decided, Decider};
 use self::dedup_job::DedupJob;
-use self::earlier::NoEarlier;
 use self::guards::Guards;
 use self::ignored_lines::{CountedLines, LineCounter};
 use self::memory::MemoryOptions;
 use self::options::DedupOptions;
-use self::pipeline::{CorpusSearch, SearchResult, find, map};
+use self::pipeline::{CorpusSearch, NoEarlier, SearchResult, find, map};
 use crate::Common;
 use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::values::{output_and_inputs, paths};
@@ -99,9 +97,9 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&paths)?;
     options.input.limit_records(memory.of_records(group.workers()));
     let lexicon = options.input.lexicon(options.method.cuts_words())?;
-    let earlier = options.statistics.as_deref();
-    let earlier =
-        earlier.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
+    let statistics = options.statistics.as_deref();
+    let statistics =
+        statistics.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
     options.resolve()?;
     if group.index() == 0 {
         common.warn_of(&options.method);
@@ -110,7 +108,6 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         }
     }
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
-    plan.refuse_hidden_names()?;
     check_same_input(&plan, group)?;
     if group.index() == 0 {
         warn_of_sides(common, &options.against, inputs, &plan);
@@ -123,7 +120,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let configuration =
         serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {
-        0 => Some(key(&configuration, &lexicon, earlier.as_ref(), lines.as_ref(), &plan)?),
+        0 => Some(key(&configuration, &lexicon, statistics.as_ref(), lines.as_ref(), &plan)?),
         _ => None,
     };
     let job = OutputJob {
@@ -137,17 +134,13 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         args: &output_args,
         key,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
-        companion: None,
     };
-    let begun = job.begin()?;
-    let dedup = DedupJob { job: &job, options: &options, guards: &guards, max_rejects };
-    let result = match &begun.folder {
-        None => Ok(JobEnd::default()),
-        Some(folder) => match dedup.decided_before(folder) {
-            Some(end) => end,
-            None => search_and_write(&dedup, folder, &lexicon, earlier, (lines, spill)),
-        },
-    };
+    let dedup = DedupJob { job: &job, options: &options, guards: &guards, max_rejects, companion: None };
+    let begun = dedup.begin()?;
+    let result = begun.work(|folder| match dedup.decided_before(folder) {
+        Some(end) => end,
+        None => search_and_write(&dedup, folder, &lexicon, statistics, (lines, spill)),
+    });
     job.end(begun, result)
 }
 

@@ -24,7 +24,7 @@ use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
 use crate::dedup::dedup_job::DedupJob;
 use crate::dedup::options::DedupOptions;
-use crate::output::{JobEnd, Key, OutputJob};
+use crate::output::{Key, OutputJob};
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, StateFolder, StateManifest, number_of,
     stamp_of,
@@ -260,7 +260,6 @@ impl<'a> Night<'a> {
             args: &args.output_args,
             key,
             limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
-            companion: Some(&commit),
         };
         let version = manifest.version + 1;
         let (numbering, docs) = (Numbering::new(docs.first_split(), []), Arc::new(docs));
@@ -279,9 +278,9 @@ impl<'a> Night<'a> {
             withdrawn: state.docs.going().len() as u64,
             ..NightEntry::default()
         };
-        let begun = job.begin()?;
-        let options = &of_dedup;
-        let dedup = DedupJob { job: &job, options, guards: &args.guards, max_rejects: args.max_rejects };
+        let (options, guards, max_rejects) = (&of_dedup, &args.guards, args.max_rejects);
+        let dedup = DedupJob { job: &job, options, guards, max_rejects, companion: Some(&commit) };
+        let begun = dedup.begin()?;
         let work = NightWork {
             dedup: &dedup,
             args: &args,
@@ -291,13 +290,10 @@ impl<'a> Night<'a> {
             night,
             commit: &commit,
         };
-        let result = match &begun.folder {
-            None => Ok(JobEnd::default()),
-            Some(folder) => match dedup.decided_before(folder) {
-                Some(end) => end,
-                None => work.search_and_write(folder, statistics, spill),
-            },
-        };
+        let result = begun.work(|folder| match dedup.decided_before(folder) {
+            Some(end) => end,
+            None => work.search_and_write(folder, statistics, spill),
+        });
         job.end(begun, result)
     }
 

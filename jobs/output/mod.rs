@@ -52,7 +52,7 @@ pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
 pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts, vanish};
 pub(crate) use self::key::Key;
 pub(crate) use self::manifests::{JobManifest, TaskManifest, Written};
-pub(crate) use self::output_job::{Companion, JobEnd, OutputArgs, OutputJob};
+pub(crate) use self::output_job::{BegunJob, JobEnd, OutputArgs, OutputJob};
 pub(crate) use self::requests::{hash, put, read};
 pub(crate) use self::sealed_file::{read_sealed, write_sealed};
 pub(crate) use self::sealed_text::{seal, unsealed};

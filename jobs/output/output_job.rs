@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::files::FileList;
 use super::folder::OutputFolder;
 use super::key::Key;
-use super::summary::Counters;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
@@ -30,15 +29,6 @@ pub(crate) struct OutputArgs {
     /// Write the numbers of the run to this file as JSON
     #[arg(long, value_name = "FILE", value_parser = paths())]
     pub summary_json: Option<String>,
-}
-
-/// What becomes visible together with an output.
-pub(crate) trait Companion: Sync {
-    /// Writes down that it is about to be committed with the output, and returns what `_SUCCESS` says of it. `counters`: those of
-    /// the run, to which it adds its own.
-    fn prepare(&self, counters: &mut Counters) -> Result<Value>;
-    /// Commits it, after the output.
-    fn commit(&self) -> Result<()>;
 }
 
 /// A job that writes an output, as one process of the job sees it.
@@ -68,14 +58,20 @@ pub(crate) struct OutputJob<'a> {
     pub key: Option<Key>,
     /// Text of the guards and limits that can stop the run once its verdicts are known.
     pub limits: String,
-    pub companion: Option<&'a dyn Companion>,
 }
 
 /// A job whose output is claimed.
 pub(crate) struct BegunJob {
     watch: Watch,
     /// The claimed folder; `None` if nothing is left for this process to do.
-    pub folder: Option<Arc<OutputFolder>>,
+    folder: Option<Arc<OutputFolder>>,
+}
+
+impl BegunJob {
+    /// Returns the result of `work` in the claimed folder, unless nothing is left for this process to do.
+    pub fn work<S>(&self, work: impl FnOnce(&Arc<OutputFolder>) -> Result<JobEnd<S>>) -> Result<JobEnd<S>> {
+        self.folder.as_ref().map_or_else(|| Ok(JobEnd::default()), work)
+    }
 }
 
 /// End of a job at one process. `S`: the summary, which is shown as its counters.
@@ -103,8 +99,8 @@ impl<'a> OutputJob<'a> {
         (output, args): (&'a str, &'a OutputArgs),
         configuration: Value,
     ) -> Self {
-        let (key, limits, companion) = (None, String::new(), None);
-        OutputJob { common, stores, run, name, start, configuration, output, args, key, limits, companion }
+        let (key, limits) = (None, String::new());
+        OutputJob { common, stores, run, name, start, configuration, output, args, key, limits }
     }
 
     /// Begins to show progress, and claims the output.
@@ -123,7 +119,7 @@ impl<'a> OutputJob<'a> {
         )?)
     }
 
-    /// Does the same for a job of which this is shown.
+    /// Does what [`OutputJob::begin`] does, and shows `watched`. `chunk export` reads a store, whose files no plan lists.
     pub fn begin_watched(&self, watched: Watched) -> Result<BegunJob> {
         let Run { group, plan, progress, .. } = &self.run;
         let summary_json = self.args.summary_json.as_deref();
@@ -173,7 +169,6 @@ impl<'a> OutputJob<'a> {
     /// Commits the output. `files`: those of it that the folder has not noted itself.
     pub fn commit(&self, folder: &OutputFolder, summary: &impl Serialize, files: FileList) -> Result<()> {
         let success = folder.commit(summary, files, &self.limits)?;
-        self.companion.map_or(Ok(()), Companion::commit)?;
         self.write_summary(&success);
         Ok(())
     }

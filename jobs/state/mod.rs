@@ -4,7 +4,7 @@
 //! `state_folder.rs` opens and commits versions, and `claim.rs` locks the state and puts in order what a killed run
 //! has left. `unnamed_runs.rs` removes what a run has written that lost the state. `reader.rs` looks documents up, `writer.rs` writes the
 //! rows of a night, `tiers.rs` merges runs, and `check.rs` compares everything with its checksums. This room
-//! uses `cluster::runs`, `corpus` and `output`; the search of `dedup` and the job `nightly` use it.
+//! uses `cluster::runs`, `corpus` and `output`; the job `nightly` and its tools use it, and `index` reads states.
 
 mod check;
 mod claim;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::manifest::{RunEntry, StateManifest};
 use super::state_folder::{PreparedNight, StateFolder};
 use super::tiers::merge_tiers;
-use crate::output::Companion;
+use crate::dedup::dedup_job::Companion;
 use crate::output::summary::{Counters, NightCounters};
 
 /// A version of a state that becomes visible with the output of its night.

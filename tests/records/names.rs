@@ -160,6 +160,9 @@ fn a_name_that_every_reader_would_skip_is_refused_before_anything_is_written() {
     for input in ["in/_9.txt", "in/*/_x/1.txt"] {
         folder.run(&format!("dedup --quiet {input} out")).fails(2, &["every reader would skip", "rename"]);
         assert!(!folder.path("out").exists());
+        let night = format!("nightly --quiet --method exact --state state --output out {input}");
+        folder.run(&night).fails(2, &["every reader would skip", "rename"]);
+        assert!(!folder.path("out").exists());
     }
     folder.run("dedup --quiet in/a/_x out").ends(0);
 }

@@ -31,7 +31,7 @@ use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::dedup::memory::MemoryOptions;
-use crate::output::{JobEnd, OutputArgs, OutputJob};
+use crate::output::{OutputArgs, OutputJob};
 
 /// Cut repeated lines, sentences or paragraphs out of documents
 ///
@@ -89,10 +89,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     );
     let begun = job.begin()?;
     let run = CleanRun { job: &job, options: &options, secret: Secret::random(), spill, near, max_rejects };
-    let result = match &begun.folder {
-        None => Ok(JobEnd::default()),
-        Some(folder) => run.work(folder),
-    };
+    let result = begun.work(|folder| run.work(folder));
     job.end(begun, result)
 }
 

@@ -25,7 +25,7 @@ use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::run::Run;
-use crate::output::{JobEnd, OutputArgs, OutputJob};
+use crate::output::{OutputArgs, OutputJob};
 use crate::progress::Stage;
 
 /// Write the texts of files of a store as a corpus that dedup and nightly read
@@ -94,10 +94,7 @@ pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
         max_rejects,
     };
     let begun = job.begin_watched(run.watched()?)?;
-    let result = match &begun.folder {
-        None => Ok(JobEnd::default()),
-        Some(folder) => run.work(folder),
-    };
+    let result = begun.work(|folder| run.work(folder));
     job.end(begun, result)
 }
 

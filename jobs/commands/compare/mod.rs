@@ -119,14 +119,12 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     );
     let begun = job.begin()?;
     let mut report = None;
-    let result = match &begun.folder {
-        None => Ok(JobEnd::default()),
-        Some(folder) => CompareJob { job: &job, args: &args, folder }.run(features).map(|compared| {
-            let rejected = compared.counters.rejected > 0;
-            let summary = Some(report.insert(compared).counters);
-            JobEnd { summary, others: Vec::new(), rejected }
-        }),
-    };
+    let result = begun.work(|folder| {
+        let compared = CompareJob { job: &job, args: &args, folder }.run(features)?;
+        let rejected = compared.counters.rejected > 0;
+        let summary = Some(report.insert(compared).counters);
+        Ok(JobEnd { summary, others: Vec::new(), rejected })
+    });
     let code = job.end(begun, result)?;
     if let Some(report) = report.filter(|_| !common.progress.quiet) {
         print(format_args!("{report}\n"))?;

@@ -67,10 +67,7 @@ impl Repack<'_> {
         + Sync,
     ) -> Result<u8> {
         let begun = self.job.begin()?;
-        let result = match &begun.folder {
-            None => Ok(JobEnd::default()),
-            Some(folder) => self.work(folder, copy),
-        };
+        let result = begun.work(|folder| self.work(folder, copy));
         self.job.end(begun, result)
     }
 

@@ -6,9 +6,9 @@ use operators::flow::collapse as collapse_identities;
 use operators::search::map_records::records;
 use timely::worker::Worker;
 
+use super::earlier::Earlier;
 use super::links::IdenticalDocs;
 use super::mapped::Mapped;
-use crate::dedup::earlier::Earlier;
 
 /// Finds the documents of this worker that are identical to an earlier one, by their identities, which are the first section
 /// of the map output.

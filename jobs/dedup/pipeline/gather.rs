@@ -4,11 +4,11 @@ use anyhow::Result;
 use operators::flow::{FoundMatches, GatheredClusters};
 use timely::worker::Worker;
 
+use super::earlier::Earlier;
 use super::mapped::Mapped;
 use super::matched::Matched;
 use super::name_spool::NameSpool;
 use super::verify::input_of;
-use crate::dedup::earlier::Earlier;
 use crate::progress::StageTimer;
 
 /// Returns the clusters of the matches of all workers.

@@ -10,14 +10,14 @@ use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
 use super::crowd::Crowd;
+use super::earlier::Earlier;
 use super::links::IdenticalDocs;
 use super::mapped::Mapped;
 use super::matched::Matched;
 use super::prefixes::join_prefixes;
-use crate::dedup::earlier::Earlier;
 use crate::progress::{Stage, StageTimer};
 
-/// Candidates of one worker, and the documents with crowded keys, of which there are none here.
+/// Candidates of one worker. Documents with crowded keys have none yet and are listed in `crowd`.
 pub(super) struct Joined {
     pub pairs: Sorted<Pair>,
     pub loads: Vec<PassLoad>,
@@ -91,7 +91,7 @@ struct JoinFirsts<'a, E> {
 impl<E: Earlier> SearchVisitor for JoinFirsts<'_, E> {
     type Output = Result<Candidates>;
 
-    /// A search without keys has no candidates, or has found them elsewhere.
+    /// Returns no candidates: the prefix search has a join of its own, and `exact` has none.
     fn visit<S: TextSearch + Clone>(self, _: S) -> Result<Candidates> {
         Ok(Candidates::none())
     }
@@ -115,7 +115,7 @@ impl<E: Earlier> SearchVisitor for JoinFirsts<'_, E> {
             })?;
             earlier.meet(worker, &kept, (number, &pass), &mut scan)?;
         }
-        earlier.met(&kept)?;
+        earlier.end_passes(&kept)?;
         Ok(join.finish(worker, |pair| pair.low)?)
     }
 }

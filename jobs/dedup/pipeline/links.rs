@@ -18,6 +18,11 @@ impl IdenticalDocs {
         FirstsWalk { rest: &self.0 }
     }
 
+    /// Returns all documents that are identical to another one.
+    pub fn named(&self) -> impl Iterator<Item = DocId> {
+        self.0.iter().flat_map(|&(doc, first)| [doc, first])
+    }
+
     /// Leaves out the documents of the reference. The first of those that are identical stands for all of them.
     pub fn of_input(mut self, sides: Sides) -> Self {
         self.0.retain(|copy| !sides.is_reference(copy.0));
@@ -41,8 +46,8 @@ impl FirstsWalk<'_> {
     }
 }
 
-/// Links that this worker has found: identical documents, and matches of others. Memory: 16 bytes and 40 bytes each, the latter
-/// within the budget.
+/// Links that this worker has found: identical documents, and matches of others. Memory: 16 bytes for each of
+/// the former, without a limit; 32 for each match, or the budget.
 pub(crate) struct FoundLinks {
     /// Documents with the first one of those that are identical.
     copies: Vec<(DocId, DocId)>,
@@ -53,16 +58,6 @@ impl FoundLinks {
     /// Begins without links.
     pub fn new(spill: &SpillBudget) -> Self {
         FoundLinks { copies: Vec::new(), matches: Spool::new(spill) }
-    }
-
-    /// Begins with documents that are identical to another one.
-    pub fn of_copies(copies: IdenticalDocs, spill: &SpillBudget) -> Self {
-        FoundLinks { copies: copies.0, matches: Spool::new(spill) }
-    }
-
-    /// Returns the documents that are identical to another one.
-    pub fn copied(&self) -> impl Iterator<Item = DocId> {
-        self.copies.iter().flat_map(|&(doc, first)| [doc, first])
     }
 
     /// Adds a match.
@@ -77,8 +72,12 @@ impl FoundLinks {
     }
 
     /// Adds documents that are identical to another one.
-    pub fn add_copies(&mut self, copies: impl Iterator<Item = (DocId, DocId)>) {
-        self.copies.extend(copies);
+    pub fn add_copies(&mut self, copies: IdenticalDocs) {
+        if self.copies.is_empty() {
+            self.copies = copies.0;
+        } else {
+            self.copies.extend(copies.0);
+        }
     }
 
     /// Calls `each` with the first of identical documents, for each other one, and with both documents of each match.

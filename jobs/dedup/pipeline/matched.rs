@@ -1,17 +1,33 @@
-//! Matches that a search has found so far, and the documents about which it goes on.
+//! Matches that a search has found so far, and the rounds in which it goes on.
+//!
+//! Where very many documents share a key, only the matches are looked for that decide, in rounds.
+//!
+//! The join has compared all documents whose keys are not crowded, and has noted the *crowd*: those with crowded keys, and those that
+//! these have met. In each round some more of the crowd take part, the first in keep order, and ask some of those before
+//! them that stay. What was asked is verified, and all workers decide greedily by the matches so far. When all take part and
+//! have asked all, those that go are compared with all that stay and may be more similar than the one that they go for.
+//! docs/design/0072 proves that the same documents stay, for the same ones, as if all pairs were compared.
 
 use anyhow::Result;
 use operators::DocId;
-use operators::flow::{PrefixJoin, Verify};
+use operators::flow::{FoundMatches, PrefixJoin, Verify, total};
 use operators::search::PassLoad;
 use operators::search::crowds::Asks;
 use timely::worker::Worker;
 
 use super::corpus_search::SearchResult;
-use super::crowd::Crowd;
-use super::links::{AskedPairs, FoundLinks, IdenticalDocs};
+use super::crowd::{Crowd, decide};
+use super::earlier::{Earlier, live_rank};
+use super::links::{AskedPairs, FoundLinks};
 use super::mapped::Mapped;
 use super::name_spool::NameSpool;
+
+/// Number of documents of the crowd that take part at the beginning.
+const FIRST: usize = 256;
+/// Growth of their number, when nearly all of those before are settled.
+const GROWTH: usize = 8;
+/// Part of those that take part that may not be settled when others follow, as a divisor.
+const UNSETTLED_PART: u64 = 16;
 
 /// Matches of one worker.
 pub(super) struct Matched {
@@ -20,8 +36,6 @@ pub(super) struct Matched {
     pub open: FoundLinks,
     /// Names of all documents of the input of which a pair was compared; `None` if the input is to be read again for them.
     pub names: Option<NameSpool>,
-    /// Whether rounds follow, because some key on some worker is crowded.
-    pub has_rounds: bool,
     pub crowd: Crowd,
     /// Prefixes of the crowd, if the method searches by them.
     pub prefixes: Option<PrefixJoin>,
@@ -31,48 +45,49 @@ pub(super) struct Matched {
     pub compared: u64,
     /// Load of this worker in each pass of the join.
     loads: Vec<PassLoad>,
-    /// The round before, if there was one.
-    pub last: Option<AskedRound>,
+    /// What comes after the last comparison.
+    pub round: Round,
 }
 
-/// What a round has found on one worker.
-pub(super) struct AskedRound {
-    pub asks: Asks,
-    /// Number of matches.
-    pub new: usize,
-    /// Documents that did not ask all before them, in order.
-    pub cut: Vec<DocId>,
+/// How far the rounds have come.
+pub(super) enum Round {
+    /// No key on any worker is crowded, or the last round is over.
+    Over,
+    /// Rounds follow.
+    First,
+    /// Documents of the crowd have asked for what is nearest: the number of matches of this worker, and its documents that did not ask
+    /// all before them, in order.
+    Asked { new: usize, cut: Vec<DocId> },
 }
 
 impl Matched {
-    /// Begins without matches but the identical documents. `crowd`: the documents of this worker that take part in rounds, if any
-    /// follow, and their prefixes.
+    /// Begins without matches. `crowd`: the documents of this worker that take part in rounds, if any follow. `prefixes`: of all
+    /// documents.
     pub fn new(
         worker: &Worker,
         mapped: &Mapped,
-        copies: IdenticalDocs,
         loads: Vec<PassLoad>,
-        (crowd, prefixes): (Option<Vec<DocId>>, Option<PrefixJoin>),
+        crowd: Option<Vec<DocId>>,
+        prefixes: Option<PrefixJoin>,
     ) -> Result<Self> {
         let (method, budget) = (&mapped.search.method, &mapped.search.spill);
-        let (has_rounds, crowd) = (crowd.is_some(), crowd.unwrap_or_default());
+        let (round, crowd) =
+            (crowd.as_ref().map_or(Round::Over, |_| Round::First), crowd.unwrap_or_default());
         let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
-        let stores_texts = has_rounds && mapped.stores_texts;
-        let of_worker = stores_texts.then(|| mapped.docs_of(worker)).transpose()?;
-        // The verification holds the rest.
+        let of_worker = mapped.stores_texts.then(|| mapped.docs_of(worker)).transpose()?;
+        // The verification has a share for names, and the links take two more. What rounds hold is beyond the budget.
         let share = budget.shared_by(Verify::HOLDERS);
         Ok(Matched {
             settled: FoundLinks::new(&share),
-            open: FoundLinks::of_copies(copies, &share),
+            open: FoundLinks::new(&share),
             names: method.verified.then(|| NameSpool::new(&share)),
-            has_rounds,
             crowd: Crowd::new(crowd, of_worker, budget),
             prefixes,
             asked: AskedPairs::new(budget),
             compared: 0,
             loads,
-            last: None,
+            round,
         })
     }
 
@@ -80,4 +95,59 @@ impl Matched {
     pub fn counts(self) -> SearchResult {
         SearchResult { candidates: self.compared, loads: vec![self.loads], ..SearchResult::default() }
     }
+
+    /// Returns what the documents of the crowd ask for in the next round; `None` after the last one.
+    pub fn next_round(
+        &mut self,
+        worker: &mut Worker,
+        mapped: &Mapped,
+        earlier: &impl Earlier,
+    ) -> Result<Option<Asks>> {
+        match std::mem::replace(&mut self.round, Round::Over) {
+            Round::Over => return Ok(None),
+            Round::First => self.crowd.admit(FIRST.div_ceil(worker.peers())),
+            Round::Asked { new, cut } => {
+                self.crowd.settle(&cut);
+                let counts = [new, cut.len(), self.crowd.taking_part(), self.crowd.waiting()];
+                let [new, cut, taking_part, waiting] = counts.map(|count| total(worker, count));
+                if waiting > 0 && UNSETTLED_PART * cut <= taking_part {
+                    self.crowd.admit(GROWTH);
+                } else if new + cut == 0 {
+                    return Ok(Some(Asks::Staying));
+                }
+            }
+        }
+        self.decide(worker, mapped, earlier)?;
+        Ok(Some(Asks::Nearest))
+    }
+
+    /// Decides by the matches so far which documents of the crowd stay. Sets those links aside that no round changes.
+    fn decide(&mut self, worker: &mut Worker, mapped: &Mapped, earlier: &impl Earlier) -> Result<()> {
+        let Matched { crowd, settled, open: links, names, .. } = self;
+        let search = &mapped.search;
+        let mut all = FoundMatches::new(worker, &search.spill);
+        links.add_to(worker, &mut all)?;
+        let mut docs = all.finish(worker)?;
+        let sort = |doc| if crowd.place(doc).is_some() { OF_CROWD } else { "" };
+        earlier.name(worker, &mut docs, |doc, _| sort(doc))?;
+        if let Some(names) = names {
+            names.scan(|doc, _, merit| Ok(docs.name(worker, doc, sort(doc), merit)?))?;
+        }
+        let mut open = FoundLinks::new(&search.spill.shared_by(Verify::HOLDERS));
+        let decisions = docs.finish(worker)?.decide(worker, |batch, send| -> Result<()> {
+            for (copies, pairs) in batch.clusters() {
+                let of_pairs = pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
+                let mut docs = copies.iter().flat_map(|copy| [copy.0, copy.1]).chain(of_pairs);
+                let changes = docs.any(|doc| batch.id(doc) == OF_CROWD);
+                let links = if changes { &mut open } else { &mut *settled };
+                links.extend(copies, pairs);
+            }
+            decide(batch, search.sides, |doc| live_rank(search, earlier, doc, &|| batch.merit(doc)), send)
+        })?;
+        self.open = open;
+        self.crowd.decided(decisions)
+    }
 }
+
+/// Name of documents of the crowd while it is decided who stays. All others have no name.
+const OF_CROWD: &str = "crowd";

@@ -1,4 +1,5 @@
-//! The pipeline: map, collapse, join, verify, each a function in a file of its name.
+//! The pipeline: map, collapse, join, verify and gather, each a function that takes what the one before returns. Rounds repeat join and
+//! verify.
 //!
 //! ```text
 //! map         the splits of this process      Mapped          what the search needs of each document
@@ -10,11 +11,12 @@
 //! ```
 //!
 //! The caller decides the clusters. `zhou2017` has a search of its own (`retrieve.rs`). What documents of earlier nights add is
-//! `Earlier`. This room uses `progress`, `corpus` and `output`; `dedup` and all that search use it.
+//! `Earlier`. This room uses `progress`, `corpus`, `output` and the keep order of `dedup`; all jobs that search use it.
 
 mod collapse;
 mod corpus_search;
 mod crowd;
+mod earlier;
 mod gather;
 mod join;
 mod links;
@@ -24,7 +26,6 @@ mod matched;
 mod name_spool;
 mod prefixes;
 mod retrieve;
-mod rounds;
 mod verify;
 
 use anyhow::Result;
@@ -34,6 +35,7 @@ use timely::worker::Worker;
 
 use self::collapse::collapse;
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
+pub(crate) use self::earlier::{Earlier, NoEarlier};
 use self::gather::gather;
 use self::join::{join, join_round};
 pub(crate) use self::links::{FoundLinks, IdenticalDocs};
@@ -41,10 +43,9 @@ pub(crate) use self::map::{PartMapper, map};
 pub(crate) use self::mapped::Mapped;
 use self::retrieve::retrieve;
 use self::verify::{verify, verify_round};
-use super::earlier::Earlier;
 use crate::progress::{Stage, StageTimer};
 
-/// Finds the clusters of one worker in the map output. Returns also what it has counted.
+/// Finds the clusters of one worker in the map output. Returns also what it has counted. All workers must call it.
 pub(crate) fn find<E: Earlier>(
     worker: &mut Worker,
     at: &StageTimer,
@@ -61,7 +62,8 @@ pub(crate) fn find<E: Earlier>(
     earlier.collapsed(worker, mapped, &copies)?;
     loop {
         let Some(joined) = join(worker, at, mapped, &copies, earlier)? else { continue };
-        let of_search = if earlier.moves() { copies.clone() } else { std::mem::take(&mut copies) };
+        let of_search =
+            if earlier.may_reverse_decisions() { copies.clone() } else { std::mem::take(&mut copies) };
         let mut matched = verify(worker, at, mapped, joined, of_search, earlier)?;
         while let Some(round) = matched.next_round(worker, mapped, earlier)? {
             let candidates = join_round(worker, at, mapped, &matched, round, earlier)?;
@@ -69,7 +71,7 @@ pub(crate) fn find<E: Earlier>(
         }
         at.enter(Stage::Resolve);
         let clusters = gather(worker, at, mapped, &matched, earlier)?;
-        if !earlier.moves() {
+        if !earlier.may_reverse_decisions() {
             return Ok((clusters, matched.counts()));
         }
         if !earlier.asks_again(worker, mapped, clusters)? {

@@ -8,9 +8,9 @@ use operators::search::zhou::copy_search::WordRow;
 use timely::worker::Worker;
 
 use super::corpus_search::SearchResult;
+use super::earlier::NoEarlier;
 use super::gather::name_by_input;
 use super::mapped::Mapped;
-use crate::dedup::earlier::NoEarlier;
 use crate::progress::StageTimer;
 
 /// Finds pairs in the map output of this worker, and reads the input again for the ids of documents.

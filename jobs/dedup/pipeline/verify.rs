@@ -11,13 +11,13 @@ use operators::text::ignored_lines::LineCleaner;
 use operators::{DocId, Pair, Similarity, Sorted, Spool};
 use timely::worker::Worker;
 
+use super::earlier::{Earlier, live_rank};
 use super::join::Joined;
 use super::links::IdenticalDocs;
 use super::mapped::Mapped;
-use super::matched::{AskedRound, Matched};
+use super::matched::{Matched, Round};
 use crate::corpus::split::Split;
 use crate::corpus::splits::SplitReader;
-use crate::dedup::earlier::Earlier;
 use crate::progress::{Stage, StageTimer};
 
 /// Compares the candidates of a join, and notes the documents of the crowd. If the rule of the method does not decide, every
@@ -32,32 +32,34 @@ pub(super) fn verify<E: Earlier>(
 ) -> Result<Matched> {
     at.enter(Stage::Verify);
     let search = &mapped.search;
-    let mut matched = Matched::new(worker, mapped, copies.of_input(search.sides), loads, (crowd, prefixes))?;
-    let Matched { has_rounds, crowd, asked, open, names, compared, .. } = &mut matched;
+    let copies = copies.of_input(search.sides);
+    let mut matched = Matched::new(worker, mapped, loads, crowd, prefixes)?;
+    let Matched { round, crowd, asked, open, names, compared, .. } = &mut matched;
     if let Some(names) = names {
-        if *has_rounds {
+        if matches!(round, Round::First) {
             pairs = asked.fresh(pairs)?;
         }
         let of_crowd = crowd.docs().to_vec();
-        let named: Vec<DocId> = open.copied().chain(of_crowd.iter().copied()).collect();
+        let named = copies.named().chain(of_crowd.iter().copied());
         let note = |StoredText { doc, id, merit, text }: StoredText, sets: Option<&Sets>| {
             if !earlier.has(doc) {
                 names.add(doc, id, merit);
             }
             if let Some(sets) = sets {
-                let rank = earlier.rank(mapped, doc, &|| merit);
+                let rank = live_rank(search, earlier, doc, &|| merit);
                 crowd.note(doc, (rank, earlier.has_stayed(doc)), text, (sets, &search.method.rule));
             }
         };
         let each = |_: &mut Worker, pair, similarity| open.add(pair, Some(similarity));
-        *compared = compare(worker, at, mapped, earlier, (pairs, named.into_iter(), &of_crowd), note, each)?;
+        *compared = compare(worker, at, mapped, earlier, (pairs, named, &of_crowd), note, each)?;
     } else {
         pairs.each(|pair| {
             *compared += 1;
             open.add(pair, None);
         })?;
     }
-    earlier.add_stored(worker, &mut matched.open)?;
+    open.add_copies(copies);
+    earlier.add_stored(worker, open)?;
     Ok(matched)
 }
 
@@ -72,7 +74,7 @@ pub(super) fn verify_round<E: Earlier>(
     earlier: &E,
 ) -> Result<()> {
     at.enter(Stage::Verify);
-    let Matched { crowd, asked, open, compared, last, .. } = matched;
+    let Matched { crowd, asked, open, compared, round, .. } = matched;
     let (pairs, mut new) = (asked.fresh(pairs)?, 0);
     let each = |_: &mut Worker, pair, similarity| {
         new += 1;
@@ -82,7 +84,7 @@ pub(super) fn verify_round<E: Earlier>(
         Some(texts) => compare_kept(worker, mapped, pairs, texts, each)?,
         None => compare(worker, at, mapped, earlier, (pairs, iter::empty(), &[]), |_, _| (), each)?,
     };
-    *last = Some(AskedRound { asks, new, cut });
+    *round = if asks == Asks::Nearest { Round::Asked { new, cut } } else { Round::Over };
     Ok(())
 }
 
@@ -177,7 +179,7 @@ fn compare<E: Earlier>(
     Ok(verify.finish(worker, each)?)
 }
 
-/// Does the same with texts that were kept, which are given in order.
+/// Does what [`compare`] does with texts that the crowd has kept. `texts`: in the order of documents.
 fn compare_kept(
     worker: &mut Worker,
     mapped: &Mapped,

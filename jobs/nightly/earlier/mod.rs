@@ -15,15 +15,14 @@ use anyhow::Result;
 use operators::flow::{GatheredClusters, MatchedDocs, RecordScan, WantedDocs, reads, total};
 use operators::hash::Identity;
 use operators::search::KeyedSearch;
-use operators::search::crowds::place::Rank;
 use operators::search::map_records::StoredText;
-use operators::{DocId, Merit, Pair, Record, Sorted, SpillBudget};
+use operators::{DocId, Pair, Record, Sorted, SpillBudget};
 use timely::worker::Worker;
 
 use self::asking::AskingTexts;
 use self::join::EarlierJoin;
-use self::stored::met;
-use crate::dedup::earlier::Earlier;
+use self::stored::at_readers;
+use crate::dedup::pipeline::Earlier;
 use crate::dedup::pipeline::{FoundLinks, IdenticalDocs, Mapped};
 use crate::state::{EarlierDocs, NightState, RunEntry, StateTable};
 
@@ -83,7 +82,7 @@ impl StateSearch {
                 ask.extend(EarlierDocs::followers(&mut members, text)?);
             }
         }
-        let mut ask = met(worker, "Asking", ask);
+        let mut ask = at_readers(worker, "Asking", ask);
         ask.retain(|text| !self.asking.has(*text));
         Ok(ask)
     }
@@ -116,16 +115,13 @@ impl Earlier for StateSearch {
         doc.split() < self.night.docs.first_split()
     }
 
-    /// Of those that take part, it is known.
+    /// Known only of texts that take part; `false` for all others.
     fn has_stayed(&self, doc: DocId) -> bool {
         self.asking.has_stayed(doc)
     }
 
-    fn rank(&self, mapped: &Mapped, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
-        match self.night.is_gone(doc) {
-            true => (u64::MAX, DocId(u64::MAX)),
-            false => mapped.search.rank(doc, merit),
-        }
+    fn is_withdrawn(&self, doc: DocId) -> bool {
+        self.night.is_gone(doc)
     }
 
     fn texts_of_identities(&self) -> impl FnMut(Identity) -> Result<Option<DocId>> {
@@ -165,7 +161,7 @@ impl Earlier for StateSearch {
         })
     }
 
-    fn met<S: KeyedSearch>(&mut self, search: &S) -> Result<()> {
+    fn end_passes<S: KeyedSearch>(&mut self, search: &S) -> Result<()> {
         self.join.as_mut().map_or(Ok(()), |join| join.finish(search))
     }
 
@@ -204,7 +200,7 @@ impl Earlier for StateSearch {
         stored::add(worker, &self.night.docs, touched, links)
     }
 
-    fn moves(&self) -> bool {
+    fn may_reverse_decisions(&self) -> bool {
         self.night.reorders || !self.night.docs.going().is_empty()
     }
 

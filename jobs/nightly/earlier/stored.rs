@@ -7,7 +7,7 @@ use operators::search::map_records::StoredText;
 use operators::{DocId, Merit};
 use timely::worker::Worker;
 
-use crate::dedup::pipeline::FoundLinks;
+use crate::dedup::pipeline::{FoundLinks, IdenticalDocs};
 use crate::state::{EarlierDocs, StateTable, found, merit_of, number_of};
 
 /// Gives the texts of earlier documents that a worker has to read, and that are wanted, to `each`, in order. `noted`: documents
@@ -51,7 +51,7 @@ pub(super) fn add(
     for doc in docs.going().iter().copied().filter(|&doc| reads(worker, doc)) {
         touched.push(EarlierDocs::text_of_doc(&mut parents, doc)?);
     }
-    let mut texts = met(worker, "Touched", touched);
+    let mut texts = at_readers(worker, "Touched", touched);
     let (mut parents, mut above) = (docs.cursor(StateTable::Parents), Vec::new());
     for &text in &texts {
         above.extend(EarlierDocs::goes_for(&mut parents, text)?.map(|above| (above, text)));
@@ -62,13 +62,13 @@ pub(super) fn add(
         let (pair, similarity) = EarlierDocs::tie(&mut members, above, text)?;
         links.add(pair, similarity);
     }
-    texts.extend(met(worker, "Above", above.into_iter().map(|(above, _)| above).collect()));
+    texts.extend(at_readers(worker, "Above", above.into_iter().map(|(above, _)| above).collect()));
     texts.sort_unstable();
     texts.dedup();
     let mut members = docs.cursor(StateTable::Members);
     for text in texts {
         let copies = EarlierDocs::copies(&mut members, text)?;
-        links.add_copies(copies.into_iter().map(|doc| (doc, text)));
+        links.add_copies(IdenticalDocs(copies.into_iter().map(|doc| (doc, text)).collect()));
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ fn splits(docs: &EarlierDocs, worker: &Worker) -> impl Iterator<Item = u32> + us
 }
 
 /// Sends documents to the workers that read them, and returns those that arrive, each once and in order.
-pub(super) fn met(worker: &mut Worker, name: &str, docs: Vec<DocId>) -> Vec<DocId> {
+pub(super) fn at_readers(worker: &mut Worker, name: &str, docs: Vec<DocId>) -> Vec<DocId> {
     let mut arrived = shuffle(worker, name, docs, |doc: &DocId| u64::from(doc.split()));
     arrived.sort_unstable();
     arrived.dedup();

@@ -34,7 +34,7 @@ use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
 
 /// Number of holders that share the budget. At most four are filled at once: matches and three sorts of links. The other four leave
-/// room for the verification, which ends while matches come in.
+/// room for the links and names that the caller holds.
 const HOLDERS: usize = 8;
 
 /// A match: the two documents, the earlier one first, and its kind.

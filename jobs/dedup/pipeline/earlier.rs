@@ -9,32 +9,38 @@ use operators::search::map_records::StoredText;
 use operators::{DocId, Merit, Pair, Record, Sorted};
 use timely::worker::Worker;
 
-use super::pipeline::{FoundLinks, IdenticalDocs, Mapped};
+use super::corpus_search::CorpusSearch;
+use super::links::{FoundLinks, IdenticalDocs};
+use super::mapped::Mapped;
 
 /// What documents of earlier nights add to the search of one worker. They come before those of the input, and no split of the input
 /// has them. [`NoEarlier`] adds nothing, and `nightly` implements the trait by a state.
 ///
 /// | place | functions |
 /// |---|---|
+/// | all: who is earlier, has stayed, and comes last | `has`, `has_stayed`, `is_withdrawn` |
 /// | collapse: a new document may have the text of an earlier one | `texts_of_identities`, `collapsed` |
-/// | join: new keys meet those of earlier texts | `records`, `meet`, `met`, `candidates` |
+/// | join: new keys meet those of earlier texts | `records`, `meet`, `end_passes`, `candidates` |
 /// | texts: candidates are compared | `texts` |
-/// | stored: what is known of the texts that are touched, and who must be searched for again | `add_stored`, `moves`, `asks_again` |
+/// | stored: what is known of the texts that are touched, and who must be searched for again | `add_stored`, `may_reverse_decisions`, `asks_again` |
 /// | names: clusters name their documents | `name` |
+///
+/// All workers call all functions in the same order. `collapsed`, `candidates`, `add_stored` and `asks_again` exchange documents, so
+/// an implementation does that whatever its worker has. `may_reverse_decisions` is the same on all workers.
 pub(crate) trait Earlier {
     /// Whether a document is of an earlier night.
     fn has(&self, _doc: DocId) -> bool {
         false
     }
 
-    /// Whether a document is of an earlier night and has stayed, so that it matches no other one that has.
+    /// Whether a document is of an earlier night and stayed in it. Two such documents do not match.
     fn has_stayed(&self, _doc: DocId) -> bool {
         false
     }
 
-    /// Returns the place of a document in keep order. Those that are withdrawn come behind all others.
-    fn rank(&self, mapped: &Mapped, doc: DocId, merit: &dyn Fn() -> Merit) -> Rank {
-        mapped.search.rank(doc, merit)
+    /// Whether a document is withdrawn.
+    fn is_withdrawn(&self, _doc: DocId) -> bool {
+        false
     }
 
     /// Returns the lookup of the earlier document that stands for a text. Identities are looked up in order.
@@ -71,7 +77,7 @@ pub(crate) trait Earlier {
     }
 
     /// Ends the passes.
-    fn met<S: KeyedSearch>(&mut self, _search: &S) -> Result<()> {
+    fn end_passes<S: KeyedSearch>(&mut self, _search: &S) -> Result<()> {
         Ok(())
     }
 
@@ -103,8 +109,8 @@ pub(crate) trait Earlier {
         Ok(())
     }
 
-    /// Whether the decision may change what earlier nights have decided, so that [`Earlier::asks_again`] must know the clusters.
-    fn moves(&self) -> bool {
+    /// Whether what earlier nights have decided may change, so that [`Earlier::asks_again`] must know the clusters.
+    fn may_reverse_decisions(&self) -> bool {
         false
     }
 
@@ -129,6 +135,16 @@ pub(crate) trait Earlier {
     ) -> Result<()> {
         Ok(())
     }
+}
+
+/// Returns the place of a document in keep order, where those that are withdrawn come behind all others.
+pub(super) fn live_rank(
+    search: &CorpusSearch,
+    earlier: &impl Earlier,
+    doc: DocId,
+    merit: &dyn Fn() -> Merit,
+) -> Rank {
+    if earlier.is_withdrawn(doc) { (u64::MAX, DocId(u64::MAX)) } else { search.rank(doc, merit) }
 }
 
 /// No documents of earlier nights.
