@@ -31,8 +31,8 @@ pub(crate) struct Guards {
     max_removed_per_source: Option<SourceLimit>,
     /// Stop with exit code 4 before anything is committed if a cluster has more documents than this
     ///
-    /// A cluster is a document that stays and those that go for it; with --pairs firsts or all, and with --resolve components, it
-    /// is a connected component.
+    /// A cluster is a document that stays and those that go for it. In an output of dedup with --pairs firsts or all it is a
+    /// connected component.
     #[arg(long, value_name = "N")]
     max_cluster: Option<u64>,
 }

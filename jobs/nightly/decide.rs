@@ -8,6 +8,7 @@ use anyhow::Result;
 use operators::flow::GatheredClusters;
 use operators::incremental::ChangedClusters;
 use operators::{DocId, Matches, Member, Sides, SpillBudget, pack_apart};
+use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use super::options::NightlyOptions;
@@ -42,7 +43,13 @@ pub(crate) struct NightDecider {
 /// Outcome of the decisions of one worker.
 pub(crate) struct NightDecided {
     pub decided: Decided,
-    /// Files of the state with the parents and members of this worker.
+    pub of_state: NightRows,
+}
+
+/// What a state keeps of a night, of one worker, of one process or of all together.
+#[derive(Default, Deserialize, Serialize)]
+pub(crate) struct NightRows {
+    /// Files of the state that were written.
     pub runs: Vec<RunEntry>,
     /// Texts of which every document is withdrawn.
     pub dead_texts: Vec<DocId>,
@@ -50,6 +57,20 @@ pub(crate) struct NightDecided {
     pub succeeded: Vec<DocId>,
     /// Number of earlier decisions that have changed.
     pub corrections: u64,
+}
+
+impl NightRows {
+    /// Joins what several workers or processes have.
+    pub fn join(parts: impl IntoIterator<Item = NightRows>) -> Self {
+        let mut all = NightRows::default();
+        for part in parts {
+            all.runs.extend(part.runs);
+            all.dead_texts.extend(part.dead_texts);
+            all.succeeded.extend(part.succeeded);
+            all.corrections += part.corrections;
+        }
+        all
+    }
 }
 
 /// Rows of a worker for the state.
@@ -131,7 +152,8 @@ impl NightDecider {
             RemovedDocs::collect(members, &self.spill, |split, members| writer.write(split, &members))?;
         tally.pairs = pairs.finish()?;
         clusters_table.finish()?;
-        Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, succeeded, corrections })
+        let of_state = NightRows { runs, dead_texts, succeeded, corrections };
+        Ok(NightDecided { decided: Decided { tally, removals }, of_state })
     }
 
     /// Returns the text for which each text of the state has gone, as far as some matches touch them.

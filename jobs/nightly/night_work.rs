@@ -12,7 +12,7 @@ use operators::text::features::Lexicon;
 use operators::{DocId, Sides, SpillBudget};
 
 use super::args::NightArgs;
-use super::decide::NightDecider;
+use super::decide::{NightDecided, NightDecider, NightRows};
 use super::earlier::StateSearch;
 use crate::dedup::corpus_counts;
 use crate::dedup::decide::Decided;
@@ -88,28 +88,16 @@ impl NightWork<'_> {
         })?;
         run.progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
 
-        let (mut counts, mut runs) = (vec![found], Vec::new());
-        let (mut parts, mut dead_texts, mut succeeded, mut corrections) =
-            (Vec::new(), Vec::new(), Vec::new(), 0);
-        for (found, of_worker, kept) in of_workers {
+        let (mut counts, mut parts, mut rows) = (vec![found], Vec::new(), Vec::new());
+        for (found, NightDecided { decided, of_state }, runs) in of_workers {
             counts.push(found);
-            parts.push(of_worker.decided);
-            runs.extend(kept.into_iter().chain(of_worker.runs));
-            dead_texts.extend(of_worker.dead_texts);
-            succeeded.extend(of_worker.succeeded);
-            corrections += of_worker.corrections;
+            parts.push(decided);
+            rows.extend([of_state, NightRows { runs, ..NightRows::default() }]);
         }
-        let mine = (runs, (dead_texts, succeeded), corrections);
-        run.group.all_reduce(mine, |all| -> Result<()> {
-            let mut runs: Vec<RunEntry> = Vec::new();
-            let (mut dead_texts, mut succeeded): (Vec<DocId>, Vec<DocId>) = Default::default();
-            for (more, (dead, living), changed) in all {
-                runs.extend(more);
-                dead_texts.extend(dead);
-                succeeded.extend(living);
-                night.corrections += changed;
-            }
+        run.group.all_reduce(NightRows::join(rows), |all| -> Result<()> {
+            let NightRows { mut runs, dead_texts, succeeded, corrections } = NightRows::join(all);
             runs.extend(withdrawn_rows(&state, dead_texts, succeeded)?);
+            night.corrections = corrections;
             if manifest.nights.is_empty() {
                 manifest.secret = secret.words();
                 manifest.statistics = write_statistics(&state, method, lexicon, &statistics)?;
