@@ -78,12 +78,12 @@ impl Kernel {
 }
 
 /// Calls `each` with the positions of the sketches among `many` that differ from `one` in at most `largest` bits, and with the
-/// number of these bits. `each` returns the largest number from then on. Cost: 1 ns a sketch of 256 bits where the processor counts bits, and 5 ns elsewhere.
+/// number of these bits. Cost: 1 ns a sketch of 256 bits where the processor counts bits, and 5 ns elsewhere.
 pub fn each_within<const WORDS: usize>(
     one: &[u64; WORDS],
     many: &[[u64; WORDS]],
     largest: u32,
-    each: impl FnMut(usize, u32) -> u32,
+    each: impl FnMut(usize, u32),
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("popcnt") {
@@ -97,13 +97,13 @@ pub fn each_within<const WORDS: usize>(
 fn portable_within<const WORDS: usize>(
     one: &[u64; WORDS],
     many: &[[u64; WORDS]],
-    mut largest: u32,
-    mut each: impl FnMut(usize, u32) -> u32,
+    largest: u32,
+    mut each: impl FnMut(usize, u32),
 ) {
     for (at, other) in many.iter().enumerate() {
         let apart = one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum();
         if apart <= largest {
-            largest = each(at, apart);
+            each(at, apart);
         }
     }
 }
@@ -131,7 +131,7 @@ mod x86 {
         one: &[u64; WORDS],
         many: &[[u64; WORDS]],
         largest: u32,
-        each: impl FnMut(usize, u32) -> u32,
+        each: impl FnMut(usize, u32),
     ) {
         super::portable_within(one, many, largest, each);
     }

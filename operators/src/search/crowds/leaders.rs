@@ -69,32 +69,29 @@ impl<'a> Leaders<'a> {
         of_kind.of_size.push(of_size);
     }
 
-    /// Calls `each` with the leaders that a document may match by the sketches and numbers, and the distances of the sketches. `each`
-    /// returns the largest distance that it still wants. Returns the number of leaders that were compared.
+    /// Calls `each` with the leaders that a document may match by the sketches and numbers, and the distances of the sketches.
+    /// Returns the number of leaders that were compared.
     ///
     /// Cost: 1 ns a leader, 10 ns for each size of a set, and where numbers decide 100 ns for each that shares one.
-    pub fn near(&mut self, place: &KeepPlace, rule: &Rule, mut each: impl FnMut(usize, u32) -> u32) -> u64 {
+    pub fn near(&mut self, place: &KeepPlace, rule: &Rule, mut each: impl FnMut(usize, u32)) -> u64 {
         let Leaders { counts, all, numbered, by_numbers, sizes, largest, sharing } = self;
         // A distance of 0 is possible, so what may differ is kept plus one, and 0 says that nothing matches.
         let plus_one = |most: Option<u32>| most.map_or(0, |most| most.saturating_add(1));
         largest.clear();
         largest.extend(sizes.iter().map(|other| plus_one(place.largest_distance(other, rule))));
         let Some(most) = largest.iter().max().and_then(|most| most.checked_sub(1)) else { return 0 };
-        let mut wanted = u32::MAX;
         let mut take = |of: &SketchedRecords, leader: usize, apart: u32| {
-            let of_size = largest[of.of_size[leader]];
-            if apart < of_size {
-                wanted = each(of.at[leader], if of_size == u32::MAX { 0 } else { apart });
+            let most = largest[of.of_size[leader]];
+            if apart < most {
+                each(of.at[leader], if most == u32::MAX { 0 } else { apart });
             }
-            // Where sketches tell nothing of some sizes, all are wanted.
-            if most >= u32::MAX - 1 { most } else { most.min(wanted) }
         };
         let sketch = place.sketch.bits();
         hamming::each_within(&sketch, &all.sketches, most, |leader, apart| take(all, leader, apart));
         match counts.filter(|_| place.numbers != TemplateNumbers::default()) {
             None => {
                 hamming::each_within(&sketch, &numbered.sketches, most, |leader, apart| {
-                    take(numbered, leader, apart)
+                    take(numbered, leader, apart);
                 });
                 (all.at.len() + numbered.at.len()) as u64
             }

@@ -130,23 +130,22 @@ fn walk<S: BucketSearch>(
                     continue;
                 }
                 compared += leaders.near(&place, rule, |leader, apart| {
-                    let far = (unsettled, apart, leader, 0);
-                    let other = of(&records[leader]);
-                    let is_pair = || other != doc && found.belongs(&Pair::new(other, doc, 0));
                     if place.stayed && records[leader].0.stayed {
-                        // They do not match.
-                    } else if met.len() == most && met.peek().is_none_or(|farthest| far > *farthest) {
+                        return;
+                    }
+                    let far = (unsettled, apart, leader, 0);
+                    if met.len() == most && met.peek().is_none_or(|farthest| far > *farthest) {
                         cut = true;
-                    } else if is_pair()
-                        && let Some(distance) = search.may_match(&records[leader].1, &record.1)
-                    {
+                        return;
+                    }
+                    let other = of(&records[leader]);
+                    let belongs = || found.belongs(&Pair::new(other, doc, 0));
+                    if other == doc || !belongs() {
+                        return;
+                    }
+                    if let Some(distance) = search.may_match(&records[leader].1, &record.1) {
                         met.push((unsettled, apart, leader, distance));
                         cut |= met.len() > most && met.pop().is_some();
-                    }
-                    match met.peek() {
-                        // Those that are farther are not asked, and it is known that some are not.
-                        Some(farthest) if cut && met.len() == most => farthest.1,
-                        _ => u32::MAX,
                     }
                 });
             }
