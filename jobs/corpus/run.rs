@@ -8,7 +8,7 @@ use datasets::Reading;
 use super::plan::Plan;
 use crate::progress::Progress;
 
-/// What every stage of a run over a corpus needs. Clones share the group, the plan and the progress.
+/// The inputs that every stage of a run over a corpus needs. Clones share the group, the plan and the progress.
 #[derive(Clone)]
 pub(crate) struct Run {
     /// The processes of the job, of which this is one.

@@ -35,7 +35,7 @@ pub(crate) struct DedupJob<'a> {
     pub companion: Option<&'a dyn Companion>,
 }
 
-/// What becomes visible together with an output. `NightCommit` implements it, which `dedup` may not name.
+/// A commit that becomes visible together with an output. `NightCommit` implements it, which `dedup` may not name.
 pub(crate) trait Companion: Sync {
     /// Writes down that it is about to be committed with the output, and returns what `_SUCCESS` says of it. `counters`: those of
     /// the run, to which it adds its own.

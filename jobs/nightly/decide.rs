@@ -46,7 +46,7 @@ pub(crate) struct NightDecided {
     pub of_state: NightRows,
 }
 
-/// What a state keeps of a night, of one worker, of one process or of all together.
+/// Rows and files that a state keeps of a night, of one worker, of one process or of all together.
 #[derive(Default, Deserialize, Serialize)]
 pub(crate) struct NightRows {
     /// Files of the state that were written.
@@ -112,7 +112,10 @@ impl NightDecider {
         let (docs, change) = (&self.night.docs, self.night.change());
         let is_new = |doc: DocId| doc >= change.first_new;
         let members = clusters.decide(worker, |batch, send| -> Result<()> {
-            let went = self.went(batch.matches())?;
+            let went = match change.may_reverse_decisions() {
+                true => self.went(batch.matches())?,
+                false => HashMap::new(),
+            };
             let changed = change.decide(batch.matches(), &went, |doc| (self.keep)(doc, &|| batch.merit(doc)));
             rows.add(&changed, &self.night)?;
             let ChangedClusters { live, members, corrections: changes, living_texts, .. } = changed;

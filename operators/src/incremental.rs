@@ -73,6 +73,11 @@ pub struct MovedTexts {
 }
 
 impl CorpusChange<'_> {
+    /// Whether earlier decisions may change.
+    pub fn may_reverse_decisions(&self) -> bool {
+        self.reorders || !self.going.is_empty()
+    }
+
     /// Returns the old texts of some matches that a change moves. `matches`, `rank`: as for [`CorpusChange::decide`]. A text whose
     /// only document is withdrawn may be in no match; it is unseated, too.
     ///
@@ -115,8 +120,8 @@ impl CorpusChange<'_> {
     }
 
     /// Decides some clusters anew. `matches`: all that is stored about them and all matches of new documents,
-    /// copies by their text and pairs by texts. `went`: old texts, each with the text for which it went before the change. `rank`: the
-    /// keep order, in which the least rank comes first.
+    /// copies by their text and pairs by texts. `went`: old texts, each with the text for which it went before the change; none
+    /// need be there if no earlier decision may change. `rank`: the keep order, in which the least rank comes first.
     ///
     /// Cost: sorting the matches.
     pub fn decide<K: Ord + Copy>(
@@ -133,7 +138,7 @@ impl CorpusChange<'_> {
         let texts = TextClasses::new(matches, gone);
         let live = texts.live(matches);
         let mut members = survivors(&live, Resolve::Greedy, Sides::default(), &rank);
-        let corrections = match self.reorders || !self.going.is_empty() {
+        let corrections = match self.may_reverse_decisions() {
             true => {
                 self.go_as_before(&mut members, matches, went, &rank);
                 let before = TextClasses::new(&old, |doc| is_in(self.gone_before, doc)).live(&old);

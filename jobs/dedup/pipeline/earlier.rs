@@ -1,4 +1,4 @@
-//! What documents of earlier nights add to a search.
+//! The trait by which documents of earlier nights take part in a search.
 
 use anyhow::Result;
 use operators::flow::{GatheredClusters, MatchedDocs, RecordScan, WantedDocs};
@@ -13,7 +13,7 @@ use super::corpus_search::CorpusSearch;
 use super::links::{FoundLinks, IdenticalDocs};
 use super::mapped::Mapped;
 
-/// What documents of earlier nights add to the search of one worker. They come before those of the input, and no split of the input
+/// Documents of earlier nights in the search of one worker. They come before those of the input, and no split of the input
 /// has them. [`NoEarlier`] adds nothing, and `nightly` implements the trait by a state.
 ///
 /// | place | functions |

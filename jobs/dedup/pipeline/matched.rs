@@ -45,7 +45,7 @@ pub(super) struct Matched {
     pub compared: u64,
     /// Load of this worker in each pass of the join.
     loads: Vec<PassLoad>,
-    /// What comes after the last comparison.
+    /// The round that comes after the last comparison.
     pub round: Round,
 }
 
@@ -75,7 +75,8 @@ impl Matched {
             (crowd.as_ref().map_or(Round::Over, |_| Round::First), crowd.unwrap_or_default());
         let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
-        let of_worker = mapped.stores_texts.then(|| mapped.docs_of(worker)).transpose()?;
+        let reads_texts = matches!(round, Round::First) && mapped.stores_texts;
+        let of_worker = reads_texts.then(|| mapped.docs_of(worker)).transpose()?;
         // The verification has a share for names, and the links take two more. What rounds hold is beyond the budget.
         let share = budget.shared_by(Verify::HOLDERS);
         Ok(Matched {

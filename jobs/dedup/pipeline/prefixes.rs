@@ -1,4 +1,4 @@
-//! What the search by prefixes needs before its join: the counts of all features, by which the rarest of each set are found.
+//! Prepares the join of the search by prefixes: makes the counts of all features, by which the rarest of each set are found.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a state adds to the search of a night: new documents, and texts of the state that must ask again, look for matches with each
+//! The search of a night, as far as a state adds to it: new documents, and texts of the state that must ask again, look for matches with each
 //! other and with the texts of the state that stay.
 //!
 //! A state knows of each text that goes the one for which it goes, and no other match. So when a text goes that has stayed, those
@@ -201,7 +201,7 @@ impl Earlier for StateSearch {
     }
 
     fn may_reverse_decisions(&self) -> bool {
-        self.night.reorders || !self.night.docs.going().is_empty()
+        self.night.change().may_reverse_decisions()
     }
 
     fn asks_again(

@@ -1,4 +1,4 @@
-//! What a state knows of earlier documents: their texts, which are compared, what is stored about them, and their names, as far as
+//! Lookups of what a state knows about earlier documents: their texts, which are compared, what is stored about them, and their names, as far as
 //! new or withdrawn documents touch them.
 
 use anyhow::{Context, Result};

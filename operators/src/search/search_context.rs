@@ -1,10 +1,10 @@
-//! What a search is made for: a method, and a run of it.
+//! The method and the run for which a search is made.
 
 use crate::hash::Secret;
 use crate::sets::Rule;
 use crate::sides::Sides;
 
-/// What a run knows and its method does not.
+/// Inputs of a search that a run knows and its method does not.
 #[derive(Clone, Copy)]
 pub struct SearchInputs {
     /// Secret of the identities.

@@ -1,4 +1,4 @@
-//! What a search does with single texts: it maps them, and says of two whether they meet.
+//! Searches and single texts: a search maps them, and says of two whether they meet.
 
 use super::map_records::{StoredText, records};
 use crate::doc_batch::Doc;
@@ -69,7 +69,7 @@ pub trait TextSearch: Send + Sync + 'static {
     fn explain(&self, a: &MappedText, b: &MappedText) -> Explanation;
 }
 
-/// What a search says of two texts.
+/// Answer of a search about two texts.
 pub struct Explanation {
     /// One line for each step.
     pub steps: Vec<String>,
