@@ -150,3 +150,36 @@ fn a_cluster_is_a_document_that_stays_and_those_that_go_for_it() {
     here.run("rethreshold out again --threshold 0.9").fails(2, &["other pairs may decide"]);
     here.run("dedup one.jsonl none --pairs deciding --resolve components").fails(2, &["--pairs firsts"]);
 }
+
+#[test]
+fn a_family_that_comes_late_is_compared_as_little_as_one_that_comes_first() {
+    let here = Folder::new();
+    let mut random = Random(7);
+    let template = random.text(80);
+    let page: Vec<char> = random.text(120).chars().collect();
+    let line =
+        |number: usize, text: String| json!({"id": format!("d{number}"), "text": text}).to_string() + "\n";
+    let near = |random: &mut Random| {
+        let mut text = page.clone();
+        for _ in 0..2 {
+            text[random.below(120)] = random.text(1).chars().next().unwrap();
+        }
+        text.into_iter().collect::<String>()
+    };
+    let templates: Vec<String> = (0..3000)
+        .map(|number| {
+            line(number, format!("{template}{}和{}以及{}", 7 * number, 1000 + 13 * number, 77 * number))
+        })
+        .collect();
+    let family: Vec<String> = (3000..6000).map(|number| line(number, near(&mut random))).collect();
+    here.write("first.jsonl", family.concat() + &templates.concat());
+    here.write("late.jsonl", templates.concat() + &family.concat());
+    for method in ["auto", "minhash", "jaccard:0.8", "simhash"] {
+        let [first, late] = ["first", "late"].map(|order| {
+            here.run(&format!("dedup {order}.jsonl {order} --overwrite --quiet --method {method}")).ends(0);
+            here.counter(order, "candidates")
+        });
+        println!("{method} {first} {late}");
+        assert!(late < 2 * first && first < 40 * 6000, "{method}: {first} and {late} candidates");
+    }
+}

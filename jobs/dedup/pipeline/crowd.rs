@@ -16,18 +16,23 @@ use timely::worker::Worker;
 /// larger crowds the map output is read again, most of which is theirs.
 const SMALL: u64 = 4;
 
-/// Documents of this worker that take part in rounds. Memory: 150 bytes each; of a small crowd also the texts and the records,
+/// Documents of this worker that take part in rounds. Memory: 180 bytes each; of a small crowd also the texts and the records,
 /// or the budget.
 pub(super) struct Crowd {
     /// In order.
     docs: Vec<DocId>,
+    /// The first document of the family of each.
+    families: Vec<DocId>,
     /// The place of each.
     places: Vec<KeepPlace>,
     /// Position of the document that was looked up last. Nearly always the next one is looked up.
     last: Cell<usize>,
-    /// Positions of the documents in the keep order that they had at the beginning, and how many of them take part.
-    order: Vec<(Rank, usize)>,
+    /// The documents in the order in which they take part: how many of their family come before each in keep order, its rank and its
+    /// position.
+    order: Vec<(u64, Rank, usize)>,
+    /// How many of them take part, and of each family.
     admitted: usize,
+    of_family: u64,
     kept: Option<Kept>,
 }
 
@@ -42,7 +47,8 @@ struct Kept {
 impl Crowd {
     /// Begins with documents of which nothing is known. `of_worker`: number of all documents of this worker, if their texts can
     /// be read again.
-    pub fn new(docs: Vec<DocId>, of_worker: Option<u64>, spill: &SpillBudget) -> Self {
+    pub fn new(docs: Vec<(DocId, DocId)>, of_worker: Option<u64>, spill: &SpillBudget) -> Self {
+        let (docs, families): (Vec<_>, Vec<_>) = docs.into_iter().unzip();
         let small = of_worker.is_none_or(|of_worker| docs.len() as u64 * SMALL <= of_worker);
         let kept = small.then(|| Kept {
             texts: Spool::new(spill),
@@ -50,7 +56,8 @@ impl Crowd {
             spill: spill.clone(),
         });
         let places = vec![KeepPlace::default(); docs.len()];
-        Crowd { docs, places, last: Cell::default(), order: Vec::new(), admitted: 0, kept }
+        let order = Vec::new();
+        Crowd { docs, families, places, last: Cell::default(), order, admitted: 0, of_family: 0, kept }
     }
 
     /// Returns the documents, in order.
@@ -85,7 +92,7 @@ impl Crowd {
     ) {
         let Some(position) = self.position(doc) else { return };
         self.places[position] = KeepPlace { stayed, ..KeepPlace::new(rank, sets, rule) };
-        self.order.push((rank, position));
+        self.order.push((0, rank, position));
         if let Some(kept) = &mut self.kept {
             kept.texts.push(doc, text.as_bytes());
         }
@@ -127,15 +134,29 @@ impl Crowd {
         })
     }
 
-    /// Lets so many times as many documents take part, the first in keep order.
-    pub fn admit(&mut self, growth: usize) {
-        if self.admitted == 0 {
-            self.order.sort_unstable();
+    /// Lets so many documents of each family take part, the first in keep order.
+    pub fn begin(&mut self, first: usize) {
+        let Crowd { order, families, .. } = self;
+        order.sort_unstable_by_key(|&(_, rank, position)| (families[position], rank));
+        for family in order.chunk_by_mut(|a, b| families[a.2] == families[b.2]) {
+            (0..).zip(family).for_each(|(before, doc)| doc.0 = before);
         }
+        order.sort_unstable();
+        self.admit(first as u64);
+    }
+
+    /// Lets so many times as many documents of each family take part, and at least one more if there is any.
+    pub fn grow(&mut self, growth: u64) {
+        let next = self.order.get(self.admitted).map_or(0, |next| next.0 + 1);
+        self.admit(next.max(self.of_family * growth));
+    }
+
+    fn admit(&mut self, of_family: u64) {
+        self.of_family = of_family;
         let before = self.admitted;
-        self.admitted = (before.max(1) * growth).min(self.order.len());
-        for &(_, position) in &self.order[before..self.admitted] {
-            self.places[position].tries = 1;
+        self.admitted = self.order.partition_point(|next| next.0 < of_family);
+        for &(_, _, position) in &self.order[before..self.admitted] {
+            self.places[position].join();
         }
     }
 
@@ -153,8 +174,7 @@ impl Crowd {
     pub fn settle(&mut self, cut: &[DocId]) {
         for (doc, place) in self.docs.iter().zip(&mut self.places) {
             if place.takes_part() && place.stays() {
-                place.settled = cut.binary_search(doc).is_err();
-                place.tries = place.tries.saturating_add(u16::from(!place.settled || place.tries == 1));
+                place.took_part(cut.binary_search(doc).is_err());
             }
         }
     }
@@ -165,8 +185,11 @@ impl Crowd {
         while let Some(((doc, _), decision)) = decisions.next_value()? {
             if let Some(position) = self.position(doc) {
                 let place = &mut self.places[position];
-                (place.gone, place.rank) = postcard::from_bytes(decision)?;
-                place.settled &= place.stays();
+                let (gone, rank) = postcard::from_bytes::<(Option<_>, Rank)>(decision)?;
+                place.rank = rank;
+                if let Some((similarity, leader)) = gone {
+                    place.goes(similarity, leader);
+                }
             }
         }
         Ok(())
@@ -187,10 +210,12 @@ pub(super) fn decide(
         *of_class = rank(doc).min(*of_class);
     }
     for member in survivors(batch.matches(), Resolve::Greedy, sides, &rank) {
-        let gone = match member.removed.map(|removed| removed.tie) {
-            Some(Reason::Similar(similarity)) => Some(similarity.unwrap_or(Similarity::LEAST)),
+        let gone = member.removed.and_then(|removed| match removed.tie {
+            Reason::Similar(similarity) => {
+                Some((similarity.unwrap_or(Similarity::LEAST), rank(removed.duplicate_of)))
+            }
             _ => None,
-        };
+        });
         let best = best.get(&member.doc).copied();
         if gone.is_some() || best.is_some() {
             let decision = (gone, best.unwrap_or_else(|| rank(member.doc)));

@@ -21,8 +21,9 @@ use crate::progress::{Stage, StageTimer};
 pub(super) struct Joined {
     pub pairs: Sorted<Pair>,
     pub loads: Vec<PassLoad>,
-    /// The crowd of this worker, in order; `None` if no key of any worker is crowded.
-    pub crowd: Option<Vec<DocId>>,
+    /// The crowd of this worker, in order, each with the first document of its family; `None` if no key of any worker is
+    /// crowded.
+    pub crowd: Option<Vec<(DocId, DocId)>>,
     /// Prefixes, if the method searches by them and there is a crowd.
     pub prefixes: Option<PrefixJoin>,
 }

@@ -3,8 +3,8 @@
 //! Where very many documents share a key, only the matches are looked for that decide, in rounds.
 //!
 //! The join has compared all documents whose keys are not crowded, and has noted the *crowd*: those with crowded keys, and those that
-//! these have met. In each round some more of the crowd take part, the first in keep order, and ask some of those before
-//! them that stay. What was asked is verified, and all workers decide greedily by the matches so far. When all take part and
+//! these have met. In each round some more of the crowd take part, of each family the first in keep order, and ask
+//! some of those before them that stay. What was asked is verified, and all workers decide greedily by the matches so far. When all take part and
 //! have asked all, those that go are compared with all that stay and may be more similar than the one that they go for.
 //! docs/design/0072 proves that the same documents stay, for the same ones, as if all pairs were compared.
 
@@ -22,10 +22,10 @@ use super::links::{AskedPairs, FoundLinks};
 use super::mapped::Mapped;
 use super::name_spool::NameSpool;
 
-/// Number of documents of the crowd that take part at the beginning.
-const FIRST: usize = 256;
+/// Number of documents of each family that take part at the beginning.
+const FIRST: usize = 32;
 /// Growth of their number, when nearly all of those before are settled.
-const GROWTH: usize = 8;
+const GROWTH: u64 = 8;
 /// Part of those that take part that may not be settled when others follow, as a divisor.
 const UNSETTLED_PART: u64 = 16;
 
@@ -67,13 +67,13 @@ impl Matched {
         worker: &Worker,
         mapped: &Mapped,
         loads: Vec<PassLoad>,
-        crowd: Option<Vec<DocId>>,
+        crowd: Option<Vec<(DocId, DocId)>>,
         prefixes: Option<PrefixJoin>,
     ) -> Result<Self> {
         let (method, budget) = (&mapped.search.method, &mapped.search.spill);
         let (round, crowd) =
             (crowd.as_ref().map_or(Round::Over, |_| Round::First), crowd.unwrap_or_default());
-        let of_crowd = |doc| crowd.binary_search(&doc).is_ok();
+        let of_crowd = |doc| crowd.binary_search_by_key(&doc, |(doc, _)| *doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
         let reads_texts = matches!(round, Round::First) && mapped.stores_texts;
         let of_worker = reads_texts.then(|| mapped.docs_of(worker)).transpose()?;
@@ -106,13 +106,13 @@ impl Matched {
     ) -> Result<Option<Asks>> {
         match std::mem::replace(&mut self.round, Round::Over) {
             Round::Over => return Ok(None),
-            Round::First => self.crowd.admit(FIRST.div_ceil(worker.peers())),
+            Round::First => self.crowd.begin(FIRST.div_ceil(worker.peers())),
             Round::Asked { new, cut } => {
                 self.crowd.settle(&cut);
                 let counts = [new, cut.len(), self.crowd.taking_part(), self.crowd.waiting()];
                 let [new, cut, taking_part, waiting] = counts.map(|count| total(worker, count));
                 if waiting > 0 && UNSETTLED_PART * cut <= taking_part {
-                    self.crowd.admit(GROWTH);
+                    self.crowd.grow(GROWTH);
                 } else if new + cut == 0 {
                     return Ok(Some(Asks::Staying));
                 }

@@ -1,7 +1,7 @@
 //! The compare kernel of the block join: finds pairs of fingerprints within a Hamming distance. There are
 //! three widths, of which one is picked at run time.
 //!
-//! This is the only file of this package with `unsafe`: wide loads, and calls of functions that need a processor feature.
+//! This file and `sketch_list.rs` are the only ones of this package with `unsafe`: wide loads, and calls of functions that need a processor feature.
 #![expect(unsafe_code, reason = "see above; every block says why it is sound")]
 
 use super::bits::Bits;
@@ -77,37 +77,6 @@ impl Kernel {
     }
 }
 
-/// Calls `each` with the positions of the sketches among `many` that differ from `one` in at most `largest` bits, and with the
-/// number of these bits. Cost: 1 ns a sketch of 256 bits where the processor counts bits, and 5 ns elsewhere.
-pub fn each_within<const WORDS: usize>(
-    one: &[u64; WORDS],
-    many: &[[u64; WORDS]],
-    largest: u32,
-    each: impl FnMut(usize, u32),
-) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("popcnt") {
-        // SAFETY: the feature was just found to be there.
-        return unsafe { x86::each_within(one, many, largest, each) };
-    }
-    portable_within(one, many, largest, each);
-}
-
-#[inline(always)]
-fn portable_within<const WORDS: usize>(
-    one: &[u64; WORDS],
-    many: &[[u64; WORDS]],
-    largest: u32,
-    mut each: impl FnMut(usize, u32),
-) {
-    for (at, other) in many.iter().enumerate() {
-        let apart = one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum();
-        if apart <= largest {
-            each(at, apart);
-        }
-    }
-}
-
 fn portable<W: Bits>(many: &[W], ones: std::ops::Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
     for i in ones {
         for j in i + 1..many.len() {
@@ -124,17 +93,6 @@ mod x86 {
     use std::ops::Range;
 
     use super::super::bits::Bits;
-
-    /// Compares one pair of sketches at a time, and counts bits by an instruction of the processor.
-    #[target_feature(enable = "popcnt")]
-    pub fn each_within<const WORDS: usize>(
-        one: &[u64; WORDS],
-        many: &[[u64; WORDS]],
-        largest: u32,
-        each: impl FnMut(usize, u32),
-    ) {
-        super::portable_within(one, many, largest, each);
-    }
 
     /// Returns the number of 64-bit lanes that a word takes: one or two.
     const fn lanes<W: Bits>() -> usize {

@@ -11,6 +11,7 @@ pub mod block_join;
 pub mod block_tables;
 pub mod bucket_pairs;
 pub mod hamming;
+pub(crate) mod sketch_list;
 mod split_level;
 
 pub use bits::Bits;

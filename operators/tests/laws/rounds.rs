@@ -117,7 +117,10 @@ impl Corpus {
                     })
                 }
             };
-            (listed(pairs), (crowd.unwrap_or_default(), cut))
+            (
+                listed(pairs),
+                (crowd.unwrap_or_default().into_iter().map(|(doc, _)| doc).collect::<Vec<_>>(), cut),
+            )
         });
         let (pairs, crowds): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let (crowds, cuts): (Vec<_>, Vec<_>) = crowds.into_iter().unzip();
@@ -206,13 +209,17 @@ proptest! {
         let staying = loop {
             let matches = matching_ones(&compared);
             let staying = corpus.staying(matches.iter().copied());
-            places.iter_mut().for_each(|(doc, place)| place.settled &= staying.contains(doc));
+            for (doc, place) in &mut places {
+                place.gone = None;
+                if !staying.contains(doc) {
+                    place.goes(Similarity::LEAST, Rank::default());
+                }
+            }
             let stay = |(doc, place): (&DocId, &KeepPlace)| staying.contains(doc).then_some((*doc, *place));
             let (asked, _, cut) = corpus.round(Asks::Nearest, Some(places.iter().filter_map(stay).collect()), workers, budget);
             compared.extend(asked);
             for (doc, place) in places.iter_mut().filter(|(doc, _)| staying.contains(doc)) {
-                place.settled = !cut.contains(doc);
-                place.tries += u16::from(!place.settled || place.tries == 1);
+                place.took_part(!cut.contains(doc));
             }
             if waiting && cut.len() <= places.len() / 4 {
                 waiting = admit(&mut places, 20);
@@ -228,15 +235,27 @@ proptest! {
 
         // Those that go are compared with all that stay before them, and with nobody else.
         if !crowd.is_empty() {
-            let gone = |doc| (!staying.contains(doc)).then_some(Similarity::LEAST);
-            let place = |doc| KeepPlace { gone: gone(doc), rank: corpus.rank(*doc), ..KeepPlace::default() };
+            let goes_for = |doc: DocId| {
+                let of_pair = |pair: &Pair| (pair.low == doc || pair.high == doc) && corpus.matches(pair);
+                let mut matching =
+                    compared.iter().filter(|pair| of_pair(pair)).flat_map(|pair| [pair.low, pair.high]);
+                matching.rfind(|leader| staying.contains(leader))
+            };
+            let place = |doc: &DocId| {
+                let mut place = KeepPlace { rank: corpus.rank(*doc), ..KeepPlace::default() };
+                if !staying.contains(doc) {
+                    place.goes(Similarity::LEAST, goes_for(*doc).map_or(place.rank, |leader| corpus.rank(leader)));
+                }
+                place
+            };
             let places = crowd.iter().map(|doc| (*doc, place(doc))).collect();
             let (named, _, _) = corpus.round(Asks::Staying, Some(places), workers, budget);
             let decides = |pair: &&Pair| {
                 let (one, other) = (staying.contains(&pair.low), staying.contains(&pair.high));
                 let (stays, goes) = if one { (pair.low, pair.high) } else { (pair.high, pair.low) };
                 let before = sides.is_reference(stays) || corpus.rank(stays) < corpus.rank(goes);
-                one != other && before && crowd.contains(&stays) && crowd.contains(&goes)
+                let known = !sides.is_reference(stays) && goes_for(goes) == Some(stays);
+                one != other && before && !known && crowd.contains(&stays) && crowd.contains(&goes)
             };
             let named: BTreeSet<Pair> = named.into_iter().collect();
             prop_assert_eq!(named, all.iter().filter(decides).copied().collect());

@@ -2,17 +2,17 @@
 
 use std::mem;
 
-use foldhash::HashSet;
 use timely::worker::Worker;
 
-use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle, shuffle_into};
+use super::reader_crowd::ReaderCrowd;
+use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle_into};
 use crate::flow::exchange::sum::total;
 use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
 use crate::flow::skew::pair_grid::in_tiles;
 use crate::record::{DocId, Pair};
 use crate::search::crowds::place::KeepPlace;
-use crate::search::crowds::{Ask, Asks, Crowded, PairSink, pair_of};
+use crate::search::crowds::{Ask, Asks, PairSink, pair_of};
 use crate::search::{CandidateSearch, PassLoad};
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
@@ -41,8 +41,8 @@ pub struct Candidates {
     /// Load of this worker in each pass.
     pub loads: Vec<PassLoad>,
     /// If not every pair was asked for: the documents with crowded keys and those that they have met and did not ask, on the
-    /// workers that read them, in order.
-    pub crowd: Option<Vec<DocId>>,
+    /// workers that read them, in order; each with the first document of its family.
+    pub crowd: Option<Vec<(DocId, DocId)>>,
     /// Those of them that did not ask all before them that may match them, in order.
     pub cut: Vec<DocId>,
 }
@@ -290,50 +290,31 @@ impl<S: CandidateSearch> CandidateJoin<S> {
     pub fn finish_round(self, worker: &mut Worker, place: &PlaceOf) -> Result<Candidates, Error> {
         let CandidateJoin { found, of_holder, loads, .. } = self;
         let asks = found.asks();
-        let PairSink { pairs, crowd: Crowded { docs, mut passed, cut }, .. } = found;
+        let PairSink { pairs, crowd, .. } = found;
         let mut found = pairs.finish()?;
         let arrived = ExternalSort::new(&of_holder).once();
         let mut sent = SortingShuffle::new(worker, "Ask", |ask: &Ask| owner(ask.0), arrived);
         found.each(|ask| sent.send(worker, ask))?;
         drop(found);
         let mut sent = MergeCursor::new(sent.finish(worker)?);
-        let (mut crowd, mut cut) = (at_readers(worker, docs), at_readers(worker, cut));
+        let mut crowd = ReaderCrowd::new(worker, crowd);
         let (mut pairs, mut of_asker) = (ExternalSort::new(&of_holder), Vec::new());
         while let Some(asker) = sent.peek()?.map(|ask| ask.0) {
             of_asker.clear();
             while let Some(ask) = sent.next_if(|ask| ask.0 == asker)? {
                 of_asker.push(ask);
             }
-            let most = match crowd.binary_search(&asker) {
-                Ok(_) => asks.most(place(asker).unwrap_or_default()),
-                Err(_) => usize::MAX,
-            };
+            let of_crowd = crowd.has(asker);
+            let most = if of_crowd { asks.most(place(asker).unwrap_or_default()) } else { usize::MAX };
             let (asked, rest) = of_asker.split_at(most.min(of_asker.len()));
             pairs.extend(asked.iter().copied().map(pair_of));
             if !rest.is_empty() {
-                passed.extend(rest.iter().map(|(_, (_, leader))| leader));
-                cut.push(asker);
+                crowd.cut_short(asker, rest.iter().map(|(_, (_, leader))| *leader));
             }
         }
-        let pairs = pairs.finish()?;
-        if total(worker, cut.len()) == 0 {
-            return Ok(Candidates { pairs, loads, crowd: None, cut });
-        }
-        crowd.extend(at_readers(worker, passed));
-        for docs in [&mut crowd, &mut cut] {
-            docs.sort_unstable();
-            docs.dedup();
-        }
-        Ok(Candidates { pairs, loads, crowd: Some(crowd), cut })
+        let (crowd, cut) = crowd.finish(worker);
+        Ok(Candidates { pairs: pairs.finish()?, loads, crowd, cut })
     }
-}
-
-/// Sends documents to the workers that read them, and returns those that arrive, in order.
-fn at_readers(worker: &mut Worker, docs: HashSet<DocId>) -> Vec<DocId> {
-    let mut docs = shuffle(worker, "Crowd", docs, |doc: &DocId| owner(*doc));
-    docs.sort_unstable();
-    docs.dedup();
-    docs
 }
 
 #[cfg(test)]

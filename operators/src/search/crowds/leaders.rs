@@ -2,7 +2,7 @@
 
 use super::place::KeepPlace;
 use super::template_numbers::{NumberCounts, NumberIndex, TemplateNumbers};
-use crate::fingerprint::hamming;
+use crate::fingerprint::sketch_list::SketchList;
 use crate::sets::Rule;
 
 /// Records that the later ones of their bucket may ask, in keep order. Memory: 60 bytes each, and 150 where numbers decide.
@@ -25,7 +25,7 @@ pub(super) struct Leaders<'a> {
 struct SketchedRecords {
     /// Their positions in the bucket.
     at: Vec<usize>,
-    sketches: Vec<[u64; KeepPlace::WORDS]>,
+    sketches: SketchList<{ KeepPlace::WORDS }>,
     /// For each, the position of the size of its set among the sizes.
     of_size: Vec<usize>,
 }
@@ -78,7 +78,7 @@ impl<'a> Leaders<'a> {
         // A distance of 0 is possible, so what may differ is kept plus one, and 0 says that nothing matches.
         let plus_one = |most: Option<u32>| most.map_or(0, |most| most.saturating_add(1));
         largest.clear();
-        largest.extend(sizes.iter().map(|other| plus_one(place.largest_distance(other, rule))));
+        largest.extend(sizes.iter().map(|other| plus_one(place.distance_to_match(other, rule))));
         let Some(most) = largest.iter().max().and_then(|most| most.checked_sub(1)) else { return 0 };
         let mut take = |of: &SketchedRecords, leader: usize, apart: u32| {
             let most = largest[of.of_size[leader]];
@@ -87,10 +87,10 @@ impl<'a> Leaders<'a> {
             }
         };
         let sketch = place.sketch.bits();
-        hamming::each_within(&sketch, &all.sketches, most, |leader, apart| take(all, leader, apart));
+        all.sketches.each_within(&sketch, most, |leader, apart| take(all, leader, apart));
         match counts.filter(|_| place.numbers != TemplateNumbers::default()) {
             None => {
-                hamming::each_within(&sketch, &numbered.sketches, most, |leader, apart| {
+                numbered.sketches.each_within(&sketch, most, |leader, apart| {
                     take(numbered, leader, apart);
                 });
                 (all.at.len() + numbered.at.len()) as u64
@@ -98,10 +98,8 @@ impl<'a> Leaders<'a> {
             Some(counts) => {
                 by_numbers.near(counts, &place.numbers, sharing);
                 for &leader in sharing.iter() {
-                    let one = &numbered.sketches[leader as usize..][..1];
-                    hamming::each_within(&sketch, one, most, |_, apart| {
-                        take(numbered, leader as usize, apart)
-                    });
+                    let apart = numbered.sketches.apart(leader as usize, &sketch);
+                    take(numbered, leader as usize, apart);
                 }
                 (all.at.len() + sharing.len()) as u64
             }

@@ -28,9 +28,9 @@ pub enum Asks {
     /// Every two documents.
     All,
     /// Documents without a crowded bucket ask all. Others ask at most [`KeepPlace::most`] of those before them that may match, first
-    /// those that are settled, and the nearest by their sketches. In a crowded bucket they ask only settled ones the first time.
+    /// those that are settled, and the nearest by their sketches. In a crowded bucket they ask only settled ones the first two times.
     Nearest,
-    /// Each document that goes asks all that stay before it and may be as similar to it as the one for which it goes.
+    /// Each document that goes asks all that stay before it and for which it may go instead.
     Staying,
 }
 
@@ -54,7 +54,7 @@ pub(crate) type Belongs = Box<dyn Fn(&Pair) -> bool>;
 
 /// Takes the pairs that a search finds.
 ///
-/// Memory: 24 bytes a pair, or the budget; 16 bytes for each document with a crowded bucket or with a pair of fingerprints.
+/// Memory: 24 bytes a pair, or the budget; 32 bytes for each document with a crowded bucket or with a pair of fingerprints.
 pub struct PairSink {
     asks: Asks,
     /// Tells which pairs are taken. If there is none, all are.
@@ -66,21 +66,55 @@ pub struct PairSink {
     met: HashMap<DocId, usize>,
 }
 
+/// Documents with the same largest crowded bucket: the number of its records, and its first document. Most documents that match are
+/// of one family.
+pub(crate) type Family = (u64, DocId);
+
 /// Documents with crowded buckets, or whose fingerprint is near those of very many others, on the worker of the bucket.
 #[derive(Default)]
 pub(crate) struct Crowded {
-    pub docs: HashSet<DocId>,
-    /// Documents that one of the crowd has met and may not ask.
-    pub passed: HashSet<DocId>,
+    /// Documents with a crowded bucket, with the family of each.
+    pub docs: HashMap<DocId, Family>,
+    /// Documents that one of the crowd has met and may not ask, each with one of the family of that one.
+    pub passed: HashMap<DocId, DocId>,
     /// Documents that did not ask all before them that may match them, or may not have.
     pub cut: HashSet<DocId>,
+    /// Where buckets do not tell families: documents of the crowd with another one of the same family.
+    linked: HashMap<DocId, DocId>,
 }
 
 impl Crowded {
+    /// Notes that documents have a crowded bucket.
+    fn add(&mut self, docs: impl Iterator<Item = DocId>, family: Family) {
+        for doc in docs {
+            let largest = self.docs.entry(doc).or_insert(family);
+            *largest = family.max(*largest);
+        }
+    }
+
     /// Notes that a document has met one before it which it may not ask.
     fn pass(&mut self, asker: DocId, leader: DocId) {
-        self.passed.insert(leader);
+        let family = self.docs.get(&asker).map_or(asker, |(_, first)| *first);
+        self.passed.insert(leader, family);
         self.cut.insert(asker);
+    }
+
+    /// Notes that two documents are of one family.
+    fn link(&mut self, asker: DocId, leader: DocId) {
+        let (one, other) = (self.first_of(asker), self.first_of(leader));
+        if one != other {
+            self.linked.insert(one.max(other), one.min(other));
+        }
+    }
+
+    /// Returns the first document of a family of which one is known.
+    pub fn first_of(&mut self, mut doc: DocId) -> DocId {
+        while let Some(&above) = self.linked.get(&doc) {
+            let Some(&next) = self.linked.get(&above) else { return above };
+            self.linked.insert(doc, next);
+            doc = next;
+        }
+        doc
     }
 }
 
@@ -146,16 +180,17 @@ impl PairSink {
         }
         let met = self.met.entry(pair.high).or_default();
         *met += 1;
-        if *met <= WHOLE && !self.crowd.docs.contains(&pair.high) {
+        if *met <= WHOLE && !self.crowd.docs.contains_key(&pair.high) {
             return self.ask(pair, pair.high, 0);
         }
-        self.crowd.docs.insert(pair.high);
+        self.crowd.docs.entry(pair.high).or_insert((0, pair.high));
+        self.crowd.link(pair.high, pair.low);
         self.crowd.pass(pair.high, pair.low);
     }
 
     /// Whether a document is of the crowd, as far as it is known.
     pub(super) fn is_of_crowd(&self, doc: DocId) -> bool {
-        self.crowd.docs.contains(&doc) || self.crowd.passed.contains(&doc)
+        self.crowd.docs.contains_key(&doc) || self.crowd.passed.contains_key(&doc)
     }
 
     /// Returns the first error so far.
@@ -178,13 +213,13 @@ impl PairSink {
         records.sort_unstable_by_key(&doc);
         let reference = records.partition_point(|record| sides.is_reference(doc(record)));
         if self.asks != Asks::All && records.len() > WHOLE && reference < records.len() {
-            self.crowd.docs.extend(records.iter().map(&doc));
+            self.crowd.add(records.iter().map(&doc), (records.len() as u64, doc(&records[0])));
             self.crowd.cut.extend(records[reference..].iter().map(&doc));
             return 0;
         }
         let mut compared = 0;
         for (at, asker) in records.iter().enumerate().skip(reference) {
-            let of_crowd = !self.crowd.docs.is_empty() && self.crowd.docs.contains(&doc(asker));
+            let of_crowd = !self.crowd.docs.is_empty() && self.crowd.docs.contains_key(&doc(asker));
             let before = &records[..if sides.within() { at } else { reference }];
             compared += before.len() as u64;
             for leader in before.iter().filter(|leader| doc(leader) != doc(asker)) {

@@ -9,13 +9,26 @@ use crate::sets::{Rule, SetKind, Sets};
 /// Place of a document in keep order: the least comes first.
 pub type Rank = (u64, DocId);
 
+/// Whom a document has been compared with in the last round in which it took part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// With nobody: it did not take part, or went by the matches that were found then.
+    #[default]
+    New,
+    /// Not with all before it that stayed. Those after it may have been compared with it.
+    Asking,
+    /// With all before it that stayed.
+    Settled,
+}
+
 /// A document that takes part in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeepPlace {
-    /// Similarity to the document that stays in its place, if it goes by the matches that were found so far.
-    pub gone: Option<Similarity>,
-    /// Whether it was compared in the last round with all before it that stayed then.
-    pub settled: bool,
+    /// If it goes by the matches that were found so far: the similarity to the document that stays in its place, and the place of
+    /// that one.
+    pub gone: Option<(Similarity, Rank)>,
+    /// Whom it has been compared with.
+    pub standing: Standing,
     /// Whether it stayed before the change that is searched for. No two such documents match.
     pub stayed: bool,
     /// Number of rounds in which it took part and was not settled afterwards, this one included; 0 if it takes no part yet.
@@ -28,8 +41,9 @@ pub struct KeepPlace {
     pub numbers: TemplateNumbers,
 }
 
-/// Number of documents that a document asks at most in the first round in which it takes part.
-const FEW: usize = 4;
+/// Largest numbers of documents that a document asks in the first rounds in which it takes part and is not settled. In later ones
+/// it asks all.
+const MOST: [usize; 3] = [4, 32, 1024];
 
 impl KeepPlace {
     /// Returns the place of a document that takes no part yet.
@@ -55,19 +69,53 @@ impl KeepPlace {
         self.tries > 0
     }
 
-    /// Returns the largest number of documents that it asks: eight times as many in each round in which it is not settled.
+    /// Takes part in the next round for the first time.
+    pub fn join(&mut self) {
+        self.tries = 1;
+    }
+
+    /// Notes that it took part in a round. `all`: whether it was compared with all before it that stayed.
+    pub fn took_part(&mut self, all: bool) {
+        self.standing = if all { Standing::Settled } else { Standing::Asking };
+        self.tries = self.tries.saturating_add(u16::from(!all || self.tries == 1));
+    }
+
+    /// Notes that it goes: how similar it is to the one that stays in its place, and the place of that one.
+    pub fn goes(&mut self, similarity: Similarity, leader: Rank) {
+        self.gone = Some((similarity, leader));
+        self.standing = Standing::New;
+    }
+
+    /// Returns the largest number of documents that it asks.
     pub fn most(&self) -> usize {
-        self.tries.checked_sub(1).map_or(0, |before| FEW << (3 * before).min(40))
+        let before = usize::from(self.tries).checked_sub(1);
+        before.map_or(0, |before| MOST.get(before).copied().unwrap_or(usize::MAX))
     }
 
     /// Number of words of a sketch.
     pub(super) const WORDS: usize = WORDS;
 
-    /// Returns in how many bits the sketches of two documents may differ that match by this rule, where a document that goes is as
-    /// similar to the other one as to that for which it goes; `None` if they cannot match by their sizes, and any number if
-    /// their sketches tell nothing. Cost: 10 ns.
-    pub(super) fn largest_distance(&self, other: &KeepPlace, rule: &Rule) -> Option<u32> {
-        let (one, other, found) = (self.sketch, other.sketch, self.gone.max(other.gone));
+    /// Returns in how many bits the sketch of another document may differ that matches by this rule, and to which this one is as similar
+    /// as to that for which it goes. For `None` see `largest_distance`.
+    pub(super) fn distance_to_match(&self, other: &KeepPlace, rule: &Rule) -> Option<u32> {
+        self.largest_distance(other, rule, self.gone.map(|(found, _)| found))
+    }
+
+    /// Whether this document, which goes, may do so for another one that stays, by the distance of their sketches. A document goes for
+    /// the most similar one, and of equal ones for the first in keep order.
+    pub(super) fn may_go_for(&self, other: &KeepPlace, apart: u32, rule: &Rule) -> bool {
+        let Some((found, known)) = self.gone.filter(|(_, known)| *known <= other.rank) else { return true };
+        if known == other.rank {
+            return false;
+        }
+        let more = Similarity::millionths(found.as_millionths() + 1);
+        self.largest_distance(other, rule, Some(more)).is_some_and(|most| apart <= most)
+    }
+
+    /// Returns in how many bits the sketches of two documents may differ that match by this rule, with at least this similarity;
+    /// `None` if they cannot match by their sizes, and any number if their sketches tell nothing. Cost: 10 ns.
+    fn largest_distance(&self, other: &KeepPlace, rule: &Rule, found: Option<Similarity>) -> Option<u32> {
+        let (one, other) = (self.sketch, other.sketch);
         let (a, b) = (one.size(), other.size());
         let enough = match one.sketched() {
             _ if a == 0 || b == 0 || one.sketched() != other.sketched() => return Some(u32::MAX),
@@ -152,22 +200,30 @@ impl SetSketch {
 const STAYS: u32 = u32::MAX;
 
 impl Record for KeepPlace {
-    const BYTES: usize = (4 + WORDS) * u64::BYTES + TemplateNumbers::BYTES;
+    const BYTES: usize = (6 + WORDS) * u64::BYTES + TemplateNumbers::BYTES;
 
     fn write(&self, to: &mut [u8]) {
-        let KeepPlace { gone, tries, settled, stayed, rank, sketch: SetSketch { set, bits }, numbers } =
+        let KeepPlace { gone, tries, standing, stayed, rank, sketch: SetSketch { set, bits }, numbers } =
             *self;
-        let gone = gone.map_or(STAYS, Similarity::as_millionths);
-        let known = u64::from(stayed) << 33 | u64::from(settled) << 32;
+        let (gone, known_place) =
+            gone.map_or((STAYS, Rank::default()), |(gone, place)| (gone.as_millionths(), place));
+        let known = u64::from(stayed) << 34 | (standing as u64) << 32;
         let decided = u64::from(tries) << 48 | known | u64::from(gone);
-        ((decided, rank), ((set, bits), numbers)).write(to);
+        ((decided, (rank, known_place)), ((set, bits), numbers)).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
-        let ((decided, rank), ((set, bits), numbers)): ((u64, Rank), _) = Record::read(from);
-        let gone = Some(decided as u32).filter(|gone| *gone != STAYS).map(Similarity::millionths);
-        let (tries, settled, stayed) = ((decided >> 48) as u16, decided >> 32 & 1 > 0, decided >> 33 & 1 > 0);
-        KeepPlace { gone, tries, settled, stayed, rank, sketch: SetSketch { set, bits }, numbers }
+        let ((decided, (rank, known_place)), ((set, bits), numbers)): ((u64, (Rank, Rank)), _) =
+            Record::read(from);
+        let gone = Some(decided as u32).filter(|gone| *gone != STAYS);
+        let gone = gone.map(|gone| (Similarity::millionths(gone), known_place));
+        let standing = match decided >> 32 & 3 {
+            0 => Standing::New,
+            1 => Standing::Asking,
+            _ => Standing::Settled,
+        };
+        let (tries, stayed) = ((decided >> 48) as u16, decided >> 34 & 1 > 0);
+        KeepPlace { gone, tries, standing, stayed, rank, sketch: SetSketch { set, bits }, numbers }
     }
 }
 
@@ -189,6 +245,10 @@ mod tests {
         [100, 10, 1].map(|of| char::from(b'a' + (number / of % 10) as u8)).iter().collect()
     }
 
+    fn hamming_distance(one: [u64; WORDS], other: [u64; WORDS]) -> u32 {
+        one.iter().zip(other).map(|(one, other)| (one ^ other).count_ones()).sum()
+    }
+
     /// Whether the second of two texts would ask the first.
     fn asks(places: &[KeepPlace; 2], rule: &Rule) -> bool {
         let mut leaders = Leaders::new(None);
@@ -205,7 +265,8 @@ mod tests {
             text in prop::collection::vec(0..40_u8, 1..300),
             flips in prop::collection::vec((0..300_usize, 0..40_u8), 0..60),
             least in prop::sample::select(vec!["0.1", "0.5", "0.8", "1"]),
-            gone in prop::option::of((0..=1_000_000_u32).prop_map(Similarity::millionths)),
+            gone in prop::option::of(((0..=1_000_000_u32).prop_map(Similarity::millionths), (0..3_u64, (0..20_u64).prop_map(DocId)))),
+            standing in prop::sample::select(vec![Standing::New, Standing::Asking, Standing::Settled]),
         ) {
             let mut other = text.clone();
             for (at, to) in flips {
@@ -217,7 +278,7 @@ mod tests {
             let (mut sets, texts) = (Sets::default(), [of(&text), of(&other)]);
             let places = texts.each_ref().map(|text| {
                 rule.sets(text, &mut sets);
-                let place = KeepPlace { gone, tries: 5, settled: true, ..KeepPlace::new((7, DocId(9)), &sets, &rule) };
+                let place = KeepPlace { gone, standing, tries: 5, ..KeepPlace::new((1, DocId(9)), &sets, &rule) };
                 let mut bytes = [0; KeepPlace::BYTES];
                 place.write(&mut bytes);
                 assert_eq!(KeepPlace::read(&bytes), place);
@@ -225,7 +286,38 @@ mod tests {
             });
             let packed = texts.each_ref().map(|text| rule.packed(text));
             let similarity = rule.matches(PackedSets(&packed[0]), PackedSets(&packed[1]));
-            prop_assert!(asks(&places, &rule) || similarity.is_none() || similarity < gone);
+            let known = gone.map(|(found, _)| found);
+            prop_assert!(asks(&places, &rule) || similarity.is_none() || similarity < known);
+
+            // Of equally similar ones the first in keep order is named.
+            let apart = hamming_distance(places[0].sketch.bits(), places[1].sketch.bits());
+            let is_known = gone.is_some_and(|(_, leader)| leader == places[0].rank);
+            let is_named = !is_known && gone.is_none_or(|(found, leader)| {
+                similarity.is_some_and(|similarity| similarity > found || similarity == found && places[0].rank < leader)
+            });
+            prop_assert!(!is_named || places[1].may_go_for(&places[0], apart, &rule));
+        }
+
+        #[test]
+        fn no_equally_similar_one_that_comes_later_is_asked(at in 0..60_usize, other in 0..60_usize) {
+            prop_assume!(at.abs_diff(other) > 1);
+            let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.5".parse().unwrap());
+            let (mut sets, text) = (Sets::default(), (0..60).map(|number| char::from_u32(0x4e00 + number).unwrap()));
+            let [one, two] = [at, other].map(|at| {
+                let changed = text.clone().enumerate().map(|(place, c)| if place == at { '新' } else { c });
+                changed.collect::<String>()
+            });
+            let similarity = rule.matches(PackedSets(&rule.packed(&one)), PackedSets(&rule.packed(&two))).unwrap();
+            let mut place = |text: &str, rank| {
+                rule.sets(text, &mut sets);
+                KeepPlace::new((rank, DocId(9)), &sets, &rule)
+            };
+            let (first, leader, mut asker) = (place(&one, 1), place(&one, 3), place(&two, 9));
+            asker.goes(similarity, (2, DocId(0)));
+            let apart = hamming_distance(leader.sketch.bits(), asker.sketch.bits());
+            prop_assume!(apart == 8 || at % 59 == 0 || other % 59 == 0);
+            prop_assert!(asker.may_go_for(&first, apart, &rule));
+            prop_assert!(apart < 6 || !asker.may_go_for(&leader, apart, &rule));
         }
 
         #[test]
