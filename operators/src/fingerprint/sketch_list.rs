@@ -7,7 +7,7 @@
 /// Sketches in the order in which they were added. Memory: 8 bytes for each word of a sketch.
 #[derive(Default)]
 pub(crate) struct SketchList<const WORDS: usize> {
-    blocks: Vec<Block<WORDS>>,
+    blocks: Vec<SketchBlock<WORDS>>,
     len: usize,
 }
 
@@ -15,7 +15,7 @@ impl<const WORDS: usize> SketchList<WORDS> {
     /// Adds a sketch.
     pub fn push(&mut self, sketch: [u64; WORDS]) {
         if self.len.is_multiple_of(LANES) {
-            self.blocks.push(Block([[0; LANES]; WORDS]));
+            self.blocks.push(SketchBlock([[0; LANES]; WORDS]));
         }
         let block = &mut self.blocks[self.len / LANES].0;
         block.iter_mut().zip(sketch).for_each(|(words, word)| words[self.len % LANES] = word);
@@ -44,13 +44,13 @@ const LANES: usize = 8;
 
 /// Sketches of some words each, in columns: the first words of all, then the second ones, and so on.
 #[repr(align(64))]
-struct Block<const WORDS: usize>([[u64; LANES]; WORDS]);
+struct SketchBlock<const WORDS: usize>([[u64; LANES]; WORDS]);
 
 /// Calls `each` with the positions of the sketches in `blocks` that differ from `one` in at most `largest` bits, in order, and with
 /// the number of these bits. Cost for a sketch of 256 bits: .3 ns with AVX-512, and 1 to 5 ns elsewhere.
 fn each_within<const WORDS: usize>(
     one: &[u64; WORDS],
-    blocks: &[Block<WORDS>],
+    blocks: &[SketchBlock<WORDS>],
     largest: u32,
     each: impl FnMut(usize, u32),
 ) {
@@ -71,7 +71,7 @@ fn each_within<const WORDS: usize>(
 #[inline(always)]
 fn portable_within<const WORDS: usize>(
     one: &[u64; WORDS],
-    blocks: &[Block<WORDS>],
+    blocks: &[SketchBlock<WORDS>],
     largest: u32,
     mut each: impl FnMut(usize, u32),
 ) {
@@ -92,13 +92,13 @@ fn portable_within<const WORDS: usize>(
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Block, LANES};
+    use super::{LANES, SketchBlock};
 
     /// Compares eight sketches at a time.
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     pub fn each_within_by_lanes<const WORDS: usize>(
         one: &[u64; WORDS],
-        blocks: &[Block<WORDS>],
+        blocks: &[SketchBlock<WORDS>],
         largest: u32,
         mut each: impl FnMut(usize, u32),
     ) {
@@ -129,7 +129,7 @@ mod x86 {
     #[target_feature(enable = "popcnt")]
     pub fn each_within_by_words<const WORDS: usize>(
         one: &[u64; WORDS],
-        blocks: &[Block<WORDS>],
+        blocks: &[SketchBlock<WORDS>],
         largest: u32,
         each: impl FnMut(usize, u32),
     ) {

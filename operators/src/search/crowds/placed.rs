@@ -107,7 +107,7 @@ fn walk<S: BucketSearch>(
 ) -> u64 {
     let asks = found.asks();
     let crowded = asks == Asks::Nearest && records.len() > WHOLE;
-    let mut walk = Walk { search, rule, records, asks, crowded, met: BinaryHeap::new() };
+    let mut walk = BucketWalk { search, rule, records, asks, crowded, met: BinaryHeap::new() };
     if crowded {
         let docs = records.iter().map(|(_, record)| S::doc(record));
         found.crowd.add(docs, (records.len() as u64, S::doc(&records[0].1)));
@@ -134,7 +134,7 @@ fn walk<S: BucketSearch>(
 const STANDINGS: [Standing; 3] = [Standing::Settled, Standing::Asking, Standing::New];
 
 /// The records of a bucket, in keep order.
-struct Walk<'a, S: BucketSearch> {
+struct BucketWalk<'a, S: BucketSearch> {
     search: &'a S,
     rule: &'a Rule,
     records: &'a [PlacedRecord<S::Record>],
@@ -146,7 +146,7 @@ struct Walk<'a, S: BucketSearch> {
     met: BinaryHeap<(bool, u32, usize, u32)>,
 }
 
-impl<S: BucketSearch> Walk<'_, S> {
+impl<S: BucketSearch> BucketWalk<'_, S> {
     fn is_reference(&self, record: &PlacedRecord<S::Record>) -> bool {
         self.search.sides().is_reference(S::doc(&record.1))
     }
