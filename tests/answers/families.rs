@@ -179,7 +179,6 @@ fn a_family_that_comes_late_is_compared_as_little_as_one_that_comes_first() {
             here.run(&format!("dedup {order}.jsonl {order} --overwrite --quiet --method {method}")).ends(0);
             here.counter(order, "candidates")
         });
-        println!("{method} {first} {late}");
         assert!(late < 2 * first && first < 40 * 6000, "{method}: {first} and {late} candidates");
     }
 }

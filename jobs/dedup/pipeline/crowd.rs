@@ -135,14 +135,14 @@ impl Crowd {
     }
 
     /// Lets so many documents of each family take part, the first in keep order.
-    pub fn begin(&mut self, first: usize) {
+    pub fn begin(&mut self, first: u64) {
         let Crowd { order, families, .. } = self;
         order.sort_unstable_by_key(|&(_, rank, position)| (families[position], rank));
         for family in order.chunk_by_mut(|a, b| families[a.2] == families[b.2]) {
             (0..).zip(family).for_each(|(before, doc)| doc.0 = before);
         }
         order.sort_unstable();
-        self.admit(first as u64);
+        self.admit(first);
     }
 
     /// Lets so many times as many documents of each family take part, and at least one more if there is any.

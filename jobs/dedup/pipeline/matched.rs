@@ -3,9 +3,9 @@
 //! Where very many documents share a key, only the matches are looked for that decide, in rounds.
 //!
 //! The join has compared all documents whose keys are not crowded, and has noted the *crowd*: those with crowded keys, and those that
-//! these have met. In each round some more of the crowd take part, of each family the first in keep order, and ask
-//! some of those before them that stay. What was asked is verified, and all workers decide greedily by the matches so far. When all take part and
-//! have asked all, those that go are compared with all that stay and may be more similar than the one that they go for.
+//! these have met. In each round some more of the crowd take part, of each family the first in keep order, and ask some of those
+//! before them that stay. What was asked is verified, and all workers decide greedily by the matches so far. When all take part and
+//! have asked all, those that go are compared with all that stay and for which they may go instead.
 //! docs/design/0072 proves that the same documents stay, for the same ones, as if all pairs were compared.
 
 use anyhow::Result;
@@ -23,7 +23,7 @@ use super::mapped::Mapped;
 use super::name_spool::NameSpool;
 
 /// Number of documents of each family that take part at the beginning.
-const FIRST: usize = 32;
+const FIRST: u64 = 32;
 /// Growth of their number, when nearly all of those before are settled.
 const GROWTH: u64 = 8;
 /// Part of those that take part that may not be settled when others follow, as a divisor.
@@ -106,7 +106,7 @@ impl Matched {
     ) -> Result<Option<Asks>> {
         match std::mem::replace(&mut self.round, Round::Over) {
             Round::Over => return Ok(None),
-            Round::First => self.crowd.begin(FIRST.div_ceil(worker.peers())),
+            Round::First => self.crowd.begin(FIRST.div_ceil(worker.peers() as u64)),
             Round::Asked { new, cut } => {
                 self.crowd.settle(&cut);
                 let counts = [new, cut.len(), self.crowd.taking_part(), self.crowd.waiting()];

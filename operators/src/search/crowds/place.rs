@@ -9,16 +9,21 @@ use crate::sets::{Rule, SetKind, Sets};
 /// Place of a document in keep order: the least comes first.
 pub type Rank = (u64, DocId);
 
-/// Whom a document has been compared with in the last round in which it took part.
+/// Whom a document has been compared with in the last round in which it took part. Documents are asked in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
+    /// With all before it that stayed.
+    Settled,
+    /// Not with all before it that stayed. Those after it may have been compared with it.
+    Asking,
     /// With nobody: it did not take part, or went by the matches that were found then.
     #[default]
     New,
-    /// Not with all before it that stayed. Those after it may have been compared with it.
-    Asking,
-    /// With all before it that stayed.
-    Settled,
+}
+
+impl Standing {
+    /// All standings, each at its own position.
+    pub(super) const ALL: [Standing; 3] = [Standing::Settled, Standing::Asking, Standing::New];
 }
 
 /// A document that takes part in a round.
@@ -217,11 +222,7 @@ impl Record for KeepPlace {
             Record::read(from);
         let gone = Some(decided as u32).filter(|gone| *gone != STAYS);
         let gone = gone.map(|gone| (Similarity::millionths(gone), known_place));
-        let standing = match decided >> 32 & 3 {
-            0 => Standing::New,
-            1 => Standing::Asking,
-            _ => Standing::Settled,
-        };
+        let standing = Standing::ALL.get((decided >> 32 & 3) as usize).copied().unwrap_or_default();
         let (tries, stayed) = ((decided >> 48) as u16, decided >> 34 & 1 > 0);
         KeepPlace { gone, tries, standing, stayed, rank, sketch: SetSketch { set, bits }, numbers }
     }
@@ -235,6 +236,7 @@ mod tests {
 
     use super::super::leaders::Leaders;
     use super::*;
+    use crate::fingerprint::sketch_list::SketchList;
     use crate::sets::PackedSets;
     use crate::sets::reading::PairReader;
     use crate::sets::similarity::Overlap;
@@ -245,8 +247,10 @@ mod tests {
         [100, 10, 1].map(|of| char::from(b'a' + (number / of % 10) as u8)).iter().collect()
     }
 
-    fn hamming_distance(one: [u64; WORDS], other: [u64; WORDS]) -> u32 {
-        one.iter().zip(other).map(|(one, other)| (one ^ other).count_ones()).sum()
+    fn apart(one: &KeepPlace, other: &KeepPlace) -> u32 {
+        let mut sketches = SketchList::default();
+        sketches.push(one.sketch.bits());
+        sketches.apart(0, &other.sketch.bits())
     }
 
     /// Whether the second of two texts would ask the first.
@@ -266,7 +270,7 @@ mod tests {
             flips in prop::collection::vec((0..300_usize, 0..40_u8), 0..60),
             least in prop::sample::select(vec!["0.1", "0.5", "0.8", "1"]),
             gone in prop::option::of(((0..=1_000_000_u32).prop_map(Similarity::millionths), (0..3_u64, (0..20_u64).prop_map(DocId)))),
-            standing in prop::sample::select(vec![Standing::New, Standing::Asking, Standing::Settled]),
+            standing in prop::sample::select(Standing::ALL.to_vec()),
         ) {
             let mut other = text.clone();
             for (at, to) in flips {
@@ -290,7 +294,7 @@ mod tests {
             prop_assert!(asks(&places, &rule) || similarity.is_none() || similarity < known);
 
             // Of equally similar ones the first in keep order is named.
-            let apart = hamming_distance(places[0].sketch.bits(), places[1].sketch.bits());
+            let apart = apart(&places[0], &places[1]);
             let is_known = gone.is_some_and(|(_, leader)| leader == places[0].rank);
             let is_named = !is_known && gone.is_none_or(|(found, leader)| {
                 similarity.is_some_and(|similarity| similarity > found || similarity == found && places[0].rank < leader)
@@ -314,7 +318,7 @@ mod tests {
             };
             let (first, leader, mut asker) = (place(&one, 1), place(&one, 3), place(&two, 9));
             asker.goes(similarity, (2, DocId(0)));
-            let apart = hamming_distance(leader.sketch.bits(), asker.sketch.bits());
+            let apart = apart(&leader, &asker);
             prop_assume!(apart == 8 || at % 59 == 0 || other % 59 == 0);
             prop_assert!(asker.may_go_for(&first, apart, &rule));
             prop_assert!(apart < 6 || !asker.may_go_for(&leader, apart, &rule));

@@ -117,21 +117,18 @@ fn walk<S: BucketSearch>(
     }
     let numbers = records.iter().map(|(place, _)| &place.numbers);
     let counts = (records.len() > WHOLE).then(|| NumberCounts::new(numbers));
-    let mut before = STANDINGS.map(|standing| (standing, Leaders::new(counts.as_ref())));
+    let mut before = Standing::ALL.map(|_| Leaders::new(counts.as_ref()));
     let mut compared = 0;
     for (at, record) in records.iter().enumerate() {
         if walk.asks_any(record) {
             compared += walk.ask(at, &mut before, found);
         }
-        let leads = walk.leads(record);
-        let alike = before.iter_mut().find(|(standing, _)| leads && *standing == record.0.standing);
-        alike.into_iter().for_each(|(_, leaders)| leaders.push(at, &record.0));
+        if walk.leads(record) {
+            before[record.0.standing as usize].push(at, &record.0);
+        }
     }
     compared
 }
-
-/// All standings, in the order in which documents are asked.
-const STANDINGS: [Standing; 3] = [Standing::Settled, Standing::Asking, Standing::New];
 
 /// The records of a bucket, in keep order.
 struct BucketWalk<'a, S: BucketSearch> {
@@ -141,7 +138,7 @@ struct BucketWalk<'a, S: BucketSearch> {
     asks: Asks,
     /// Whether not all before a record may be asked.
     crowded: bool,
-    /// Buffer for the records that one asks: whether it is settled, the distance of the sketches, its position, and the distance of the
+    /// Buffer for the records that one asks: whether it is not settled, the distance of the sketches, its position, and the distance of the
     /// pair.
     met: BinaryHeap<(bool, u32, usize, u32)>,
 }
@@ -162,18 +159,18 @@ impl<S: BucketSearch> BucketWalk<'_, S> {
         of_sides && (self.asks == Asks::Nearest || record.0.stays())
     }
 
-    /// Lets a record ask those before it. Returns the number of pairs compared.
-    fn ask(&mut self, at: usize, before: &mut [(Standing, Leaders); 3], found: &mut PairSink) -> u64 {
+    /// Lets a record ask those before it, of each standing. Returns the number of pairs compared.
+    fn ask(&mut self, at: usize, before: &mut [Leaders; 3], found: &mut PairSink) -> u64 {
         let (place, record) = &self.records[at];
         let (doc, mut met) = (S::doc(record), std::mem::take(&mut self.met));
         let most = most(doc, (*place, self.crowded), found);
         let (mut compared, mut cut) = (0, false);
-        for (standing, leaders) in before {
-            if self.crowded && !asks_those(place, *standing) {
+        for (standing, leaders) in Standing::ALL.into_iter().zip(before) {
+            if self.crowded && !asks_those(place, standing) {
                 cut |= place.standing != Standing::Settled && !leaders.is_empty();
                 continue;
             }
-            let unsettled = *standing != Standing::Settled;
+            let unsettled = standing != Standing::Settled;
             compared += leaders.near(place, self.rule, |leader, apart| {
                 let far = (unsettled, apart, leader, 0);
                 let other = S::doc(&self.records[leader].1);
