@@ -33,14 +33,10 @@ pub(super) struct Crowd {
     /// How many of them take part, and of each family.
     admitted: usize,
     of_family: u64,
-    kept: Option<Kept>,
-}
-
-/// Texts and records of a small crowd.
-struct Kept {
-    texts: Spool<u8>,
-    /// Records of each section of the map output that was read, as bytes.
-    records: RefCell<BTreeMap<usize, Spool<u8>>>,
+    /// The texts of a small crowd.
+    texts: Option<Spool<u8>>,
+    /// Of a small crowd the records of each section of the map output that was read, as bytes.
+    records: Option<RefCell<BTreeMap<usize, Spool<u8>>>>,
     spill: SpillBudget,
 }
 
@@ -49,15 +45,19 @@ impl Crowd {
     /// be read again.
     pub fn new(docs: Vec<(DocId, DocId)>, of_worker: Option<u64>, spill: &SpillBudget) -> Self {
         let (docs, families): (Vec<_>, Vec<_>) = docs.into_iter().unzip();
-        let small = of_worker.is_none_or(|of_worker| docs.len() as u64 * SMALL <= of_worker);
-        let kept = small.then(|| Kept {
-            texts: Spool::new(spill),
-            records: RefCell::default(),
+        let is_small = of_worker.is_none_or(|of_worker| docs.len() as u64 * SMALL <= of_worker);
+        Crowd {
+            texts: is_small.then(|| Spool::new(spill)),
+            records: is_small.then(RefCell::default),
             spill: spill.clone(),
-        });
-        let places = vec![KeepPlace::default(); docs.len()];
-        let order = Vec::new();
-        Crowd { docs, families, places, last: Cell::default(), order, admitted: 0, of_family: 0, kept }
+            places: vec![KeepPlace::default(); docs.len()],
+            docs,
+            families,
+            last: Cell::default(),
+            order: Vec::new(),
+            admitted: 0,
+            of_family: 0,
+        }
     }
 
     /// Returns the documents, in order.
@@ -93,14 +93,14 @@ impl Crowd {
         let Some(position) = self.position(doc) else { return };
         self.places[position] = KeepPlace { stayed, ..KeepPlace::new(rank, sets, rule) };
         self.order.push((0, rank, position));
-        if let Some(kept) = &mut self.kept {
-            kept.texts.push(doc, text.as_bytes());
+        if let Some(texts) = &mut self.texts {
+            texts.push(doc, text.as_bytes());
         }
     }
 
     /// Returns the texts, if they are kept.
     pub fn texts(&self) -> Option<&Spool<u8>> {
-        self.kept.as_ref().map(|kept| &kept.texts)
+        self.texts.as_ref()
     }
 
     /// Calls `each` with the records of the documents in a section, and perhaps with others. `scan`: calls its argument with
@@ -113,12 +113,12 @@ impl Crowd {
         mut scan: impl FnMut(&mut Worker, RecordSink<R>) -> Result<()>,
         mut each: impl FnMut(&mut Worker, R),
     ) -> Result<()> {
-        let Some(Kept { records, spill, .. }) = &self.kept else { return scan(worker, &mut each) };
+        let Some(records) = &self.records else { return scan(worker, &mut each) };
         let mut records = records.borrow_mut();
         let records = match records.entry(section) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let (mut of_crowd, mut bytes) = (Spool::new(spill), vec![0; R::BYTES]);
+                let (mut of_crowd, mut bytes) = (Spool::new(&self.spill), vec![0; R::BYTES]);
                 scan(worker, &mut |_, record| {
                     if self.position(doc(&record)).is_some() {
                         record.write(&mut bytes);
@@ -170,11 +170,12 @@ impl Crowd {
         self.order.len() - self.admitted
     }
 
-    /// Notes which of the documents that took part are settled: those that are not in the sorted list `cut`.
-    pub fn settle(&mut self, cut: &[DocId]) {
+    /// Notes which of the documents that took part are settled: those that are not in the sorted list `cut`. For `in_vain`
+    /// see [`KeepPlace::took_part`].
+    pub fn settle(&mut self, cut: &[DocId], in_vain: bool) {
         for (doc, place) in self.docs.iter().zip(&mut self.places) {
             if place.takes_part() && place.stays() {
-                place.took_part(cut.binary_search(doc).is_err());
+                place.took_part(cut.binary_search(doc).is_err(), in_vain);
             }
         }
     }

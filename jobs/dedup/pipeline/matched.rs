@@ -29,6 +29,9 @@ const GROWTH: u64 = 8;
 /// Part of those that take part that may not be settled when others follow, as a divisor.
 const UNSETTLED_PART: u64 = 16;
 
+/// Number of documents that did not ask all for each match of a round, from which on asking is in vain.
+const IN_VAIN: u64 = 4;
+
 /// Matches of one worker.
 pub(super) struct Matched {
     /// Links of clusters without a document of the crowd, which no round changes.
@@ -108,12 +111,12 @@ impl Matched {
             Round::Over => return Ok(None),
             Round::First => self.crowd.begin(FIRST.div_ceil(worker.peers() as u64)),
             Round::Asked { new, cut } => {
-                self.crowd.settle(&cut);
                 let counts = [new, cut.len(), self.crowd.taking_part(), self.crowd.waiting()];
-                let [new, cut, taking_part, waiting] = counts.map(|count| total(worker, count));
-                if waiting > 0 && UNSETTLED_PART * cut <= taking_part {
+                let [new, all_cut, taking_part, waiting] = counts.map(|count| total(worker, count));
+                self.crowd.settle(&cut, IN_VAIN * new <= all_cut);
+                if waiting > 0 && UNSETTLED_PART * all_cut <= taking_part {
                     self.crowd.grow(GROWTH);
-                } else if new + cut == 0 {
+                } else if new + all_cut == 0 {
                     return Ok(Some(Asks::Staying));
                 }
             }

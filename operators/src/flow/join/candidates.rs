@@ -131,7 +131,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         scan: RecordScan<'_, S::Record, E>,
     ) -> Result<(), E> {
         // Records are scanned up to three times if keys may be heavy, so they are held if memory is unlimited.
-        if S::PAIRWISE && self.of_records.budget().is_none() && worker.peers() > 1 {
+        if S::PAIRWISE && self.of_records.budget().is_none() && self.skew().counts_rows(worker, None) {
             let mut sent = mem::take(&mut self.sent);
             sent.clear();
             scan(worker, &mut |_, record| sent.push(record))?;
@@ -148,6 +148,15 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         Ok(self.found.check()?)
     }
 
+    /// Returns the bounds above which a key is heavy. The records of a crowded key are hardly compared, so they need only be spread if
+    /// they do not fit.
+    fn skew(&self) -> Skew {
+        match self.found.asks() {
+            Asks::Nearest | Asks::Staying if S::CROWDED_KEYS => Skew { least_rows: u64::MAX, ..self.skew },
+            _ => self.skew,
+        }
+    }
+
     /// Brings the records of each key together. `splits`: number of times that the records of heavy keys may
     /// still be divided by narrower passes.
     fn exchange<E: From<Error>>(
@@ -162,13 +171,8 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         // A record arrives in a tile with its key and the tile's number, and is then copied without them.
         let record_bytes = size_of::<((u64, u64), S::Record)>();
         let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
-        // The records of a crowded key are hardly compared, so they need only be spread if they do not fit.
-        let skew = match self.found.asks() {
-            Asks::Nearest | Asks::Staying if S::CROWDED_KEYS => Skew { least_rows: u64::MAX, ..self.skew },
-            _ => self.skew,
-        };
         let heavy = match S::PAIRWISE {
-            true => skew.heavy(worker, fit, |worker, counters| {
+            true => self.skew().heavy(worker, fit, |worker, counters| {
                 scan(worker, &mut |_, record| counters.add(key(&record)))
             })?,
             false => Heavy::default(),

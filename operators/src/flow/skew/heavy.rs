@@ -75,11 +75,16 @@ impl Heavy {
 }
 
 impl Skew {
+    /// Whether any value may be heavy. `fit`: the number of rows of one value that fit into memory; `None` if all do.
+    pub(crate) fn counts_rows(self, worker: &Worker, fit: Option<u64>) -> bool {
+        fit.is_some() || worker.peers() > 1 && self.least_rows < u64::MAX
+    }
+
     /// Counts the rows of all workers and returns the heavy values, the same on every worker. `scan`: counts
     /// the rows of this worker. `fit`: the number of rows of one value that fit into memory; `None` if all
     /// do.
     ///
-    /// Cost: the key of each row once more, and 512 KB. One worker with enough memory counts nothing.
+    /// Cost: the key of each row once more, and 512 KB; nothing unless [`Skew::counts_rows`].
     pub(crate) fn heavy<E>(
         self,
         worker: &mut Worker,
@@ -87,7 +92,7 @@ impl Skew {
         scan: impl FnOnce(&mut Worker, &mut KeyCounters) -> Result<(), E>,
     ) -> Result<Heavy, E> {
         let peers = worker.peers() as u64;
-        if peers == 1 && fit.is_none() {
+        if !self.counts_rows(worker, fit) {
             return Ok(Heavy::default());
         }
         let mut counters = KeyCounters::default();

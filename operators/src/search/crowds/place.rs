@@ -46,6 +46,8 @@ pub struct KeepPlace {
     pub numbers: TemplateNumbers,
 }
 
+/// Number of rounds in which a document asks only settled ones in a crowded bucket.
+pub(super) const SETTLED_FIRST: u16 = 2;
 /// Largest numbers of documents that a document asks in the first rounds in which it takes part and is not settled. In later ones
 /// it asks all.
 const MOST: [usize; 3] = [4, 32, 1024];
@@ -79,10 +81,12 @@ impl KeepPlace {
         self.tries = 1;
     }
 
-    /// Notes that it took part in a round. `all`: whether it was compared with all before it that stayed.
-    pub fn took_part(&mut self, all: bool) {
+    /// Notes that it took part in a round. `all`: whether it was compared with all before it that stayed. `in_vain`: whether hardly
+    /// any document found a match, so that it is no use to ask settled ones first.
+    pub fn took_part(&mut self, all: bool, in_vain: bool) {
         self.standing = if all { Standing::Settled } else { Standing::Asking };
-        self.tries = self.tries.saturating_add(u16::from(!all || self.tries == 1));
+        let tries = if in_vain { self.tries.max(SETTLED_FIRST) } else { self.tries };
+        self.tries = tries.saturating_add(u16::from(!all || self.tries == 1));
     }
 
     /// Notes that it goes: how similar it is to the one that stays in its place, and the place of that one.

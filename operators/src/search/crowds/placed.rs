@@ -3,7 +3,7 @@
 use std::collections::BinaryHeap;
 
 use super::leaders::Leaders;
-use super::place::{KeepPlace, Standing};
+use super::place::{KeepPlace, SETTLED_FIRST, Standing};
 use super::template_numbers::NumberCounts;
 use super::{Asks, PairSink, WHOLE};
 use crate::record::{DocId, Pair};
@@ -13,8 +13,6 @@ use crate::sides::Sides;
 
 /// Number of documents that one of a crowd may ask, for each that it may ask in one crowded bucket.
 const OF_BUCKET: usize = 4;
-/// Number of rounds in which a document asks only settled ones in a crowded bucket.
-const SETTLED_FIRST: u16 = 2;
 
 /// A search in which two records of a bucket meet whatever the others are.
 pub trait BucketSearch: CandidateSearch {
