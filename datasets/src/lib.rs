@@ -23,7 +23,7 @@ pub use error::{Error, MissingField};
 pub use formats::sequence_file::Codec;
 pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
-pub use synthetic::{Synthetic, SyntheticDoc};
+pub use synthetic::{Synthetic, SyntheticDoc, SyntheticPost, SyntheticPosts};
 pub use text::contents::contents_bytes;
 pub use text::encoding::{Encoding, RecognisedEncoding};
 pub use text::line_numbers::LineNumbers;

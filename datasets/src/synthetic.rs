@@ -1,5 +1,9 @@
 //! Synthetic Chinese corpora in which the near-duplicates are known.
 
+mod posts;
+
+pub use posts::{SyntheticPost, SyntheticPosts};
+
 /// A corpus that is the same for the same parameters, on any machine.
 ///
 /// Each document is of one of these kinds, chosen at random:

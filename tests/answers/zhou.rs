@@ -122,3 +122,24 @@ fn components_delete_as_the_paper_and_greedy_names_a_kept_match() {
     assert!(greedy.keys().all(|id| components.contains_key(id)));
     assert_eq!(sorted(here.lines("greedy/kept", ".jsonl")).len(), 200 - greedy.len());
 }
+
+/// Returns how many comparisons the busiest of four workers makes, as a multiple of the mean.
+fn load(here: &Folder, retrieval: &str) -> f64 {
+    let method = format!("zhou2017:retrieval={retrieval},fold=lower,features=char:2,clean=none");
+    let options = "--workers 4 --split-size 1K --overwrite --quiet";
+    here.run(&format!("dedup in.jsonl out --method {method} {options}")).ends(0);
+    let blocks = here.success("out")["blocks"].as_array().unwrap().clone();
+    let sum = |name: &str| blocks.iter().map(|copy| copy[name].as_u64().unwrap()).sum::<u64>();
+    4.0 * sum("most_compared_by_a_worker") as f64 / sum("compared") as f64
+}
+
+#[test]
+fn groups_that_are_split_again_are_searched_by_all_workers() {
+    let here = Folder::new();
+    let mut random = Random(7);
+    let words: Vec<char> = ('一'..='三').chain('丁'..='乂').collect();
+    let mut text = || (0..12).map(|_| words[random.below(words.len())]).collect::<String>();
+    here.write("in.jsonl", json_lines((0..1_000).map(|id| (id, text()))));
+    let (bucket, recursive) = (load(&here, "bucket"), load(&here, "recursive"));
+    assert!(bucket > 3.0 && recursive < 2.5, "{bucket} {recursive}");
+}

@@ -160,7 +160,7 @@ fn wrong_use_is_one_line() {
     let here = Folder::new();
     for (arguments, words) in [
         ("--methods fps:4K", vec!["fsp:SIZE", "peng2017[:bits=128|160]"]),
-        ("--methods peng2017:bits=64", vec!["bits=128 or bits=160"]),
+        ("--methods peng2017:bits=64", vec!["[:bits=128|160]"]),
         ("--methods rabin:5000", vec!["power of two"]),
         ("--sizes none", vec!["expected a size"]),
         ("--level 23", vec!["1..=22"]),

@@ -54,7 +54,7 @@ pub(crate) fn find<E: Earlier>(
 ) -> Result<(GatheredClusters, SearchResult)> {
     at.enter(Stage::Compare);
     if let Search::Zhou(zhou) = &mapped.search.method.search {
-        let found = retrieve(worker, at, mapped, zhou.clone())?;
+        let found = retrieve(worker, at, mapped, zhou)?;
         at.enter(Stage::Resolve);
         return Ok(found);
     }

@@ -2,7 +2,7 @@
 //! at once.
 
 use anyhow::Result;
-use operators::flow::{FoundMatches, GatheredClusters, Retrieve, Retrieved};
+use operators::flow::{self, FoundMatches, GatheredClusters, Retrieved};
 use operators::search::zhou::Zhou;
 use operators::search::zhou::copy_search::WordRow;
 use timely::worker::Worker;
@@ -18,16 +18,11 @@ pub(super) fn retrieve(
     worker: &mut Worker,
     at: &StageTimer,
     mapped: &Mapped,
-    zhou: Zhou,
+    zhou: &Zhou,
 ) -> Result<(GatheredClusters, SearchResult)> {
-    let mut retrieve = Retrieve::new(worker, zhou);
-    mapped.section(worker, 0, |worker, frame| {
-        for row in WordRow::all(frame) {
-            retrieve.add(row);
-        }
-        retrieve.round(worker);
-    })?;
-    let Retrieved { pairs, comparisons, loads } = retrieve.finish(worker);
+    let mut rows = Vec::new();
+    mapped.section(worker, 0, |_, frame| rows.extend(WordRow::all(frame)))?;
+    let Retrieved { pairs, comparisons, loads } = flow::retrieve(worker, zhou, rows);
     let found = SearchResult {
         loads: vec![loads],
         comparisons: Some(comparisons),

@@ -15,7 +15,9 @@ use crate::text::units::Unit;
 /// Distance from which on a paragraph is new. Source: section 2.4, which calls distances below 70 similar.
 pub const THRESHOLD: u32 = 70;
 
-/// `peng2017:bits=128` and `peng2017:bits=160`: paragraphs that are similar to an earlier one are kept as sentences.
+/// `peng2017:bits=128` and `peng2017:bits=160`: paragraphs that are similar to an earlier one are kept as sentences. The distance from
+/// which on a paragraph is new may be given by `threshold=`. With `similar=removed` a similar paragraph is left out whole: a second
+/// reading of the paper's accuracy, by which text is lost.
 ///
 /// The fingerprint of a paragraph has as many bits as the hash of a sentence. A bit of the fingerprint is 1 if more hashes of its
 /// sentences have a 1 there than a 0. The nearest fingerprint of an earlier paragraph, and the earliest of those that are
@@ -39,7 +41,7 @@ impl BlockMethod for Peng2017 {
     }
 
     fn form(&self) -> &'static str {
-        "peng2017[:bits=128|160]"
+        "peng2017[:bits=128|160][:threshold=N][:similar=cut|removed]"
     }
 
     fn examples(&self) -> &[&'static str] {
@@ -47,11 +49,40 @@ impl BlockMethod for Peng2017 {
     }
 
     fn open<'a>(&self, parameter: Option<&str>) -> Result<Box<dyn BlockStore<'a> + 'a>, String> {
-        match parameter {
-            None | Some("bits=128") => Ok(Box::new(PengStore::new(md5))),
-            Some("bits=160") => Ok(Box::new(PengStore::new(sha1))),
-            Some(_) => Err("bits=128 or bits=160".to_owned()),
+        let (mut bits, mut design) = (128, PengDesign::default());
+        for setting in parameter.into_iter().flat_map(|parameter| parameter.split(':')) {
+            match setting.split_once('=') {
+                Some(("bits", "128")) => bits = 128,
+                Some(("bits", "160")) => bits = 160,
+                Some(("threshold", number)) => {
+                    let expected = "where the threshold is a number of bits from 0 to 161";
+                    let number = number.parse().ok().filter(|threshold| (0..=161).contains(threshold));
+                    design.threshold = number.ok_or(expected)?;
+                }
+                Some(("similar", "cut")) => design.removes_similar = false,
+                Some(("similar", "removed")) => design.removes_similar = true,
+                _ => return Err(format!("and not \"{setting}\"")),
+            }
         }
+        Ok(match bits {
+            128 => Box::new(PengStore::new(md5, design)),
+            _ => Box::new(PengStore::new(sha1, design)),
+        })
+    }
+}
+
+/// What becomes of similar paragraphs.
+#[derive(Clone, Copy)]
+struct PengDesign {
+    /// Distance from which on a paragraph is new.
+    threshold: u32,
+    /// Whether a similar paragraph is left out, and not cut into sentences.
+    removes_similar: bool,
+}
+
+impl Default for PengDesign {
+    fn default() -> Self {
+        PengDesign { threshold: THRESHOLD, removes_similar: false }
     }
 }
 
@@ -107,8 +138,11 @@ pub fn distance<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> u32 {
 /// different sentence.
 struct PengStore<'a, const WORDS: usize> {
     hash: SentenceHash<WORDS>,
+    design: PengDesign,
     /// Different fingerprints of the kept paragraphs, in their order.
     fingerprints: Vec<[u64; WORDS]>,
+    /// Numbers of the paragraphs that have them.
+    numbers: Vec<u32>,
     /// The same fingerprints.
     known_fingerprints: HashSet<[u64; WORDS]>,
     /// Numbers of the different paragraphs.
@@ -119,12 +153,14 @@ struct PengStore<'a, const WORDS: usize> {
 }
 
 impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
-    fn new(hash: SentenceHash<WORDS>) -> Self {
-        let (fingerprints, known_fingerprints) = (Vec::new(), HashSet::new());
+    fn new(hash: SentenceHash<WORDS>, design: PengDesign) -> Self {
+        let (fingerprints, numbers, known_fingerprints) = (Vec::new(), Vec::new(), HashSet::new());
         let (paragraphs, sentences) = (HashMap::new(), HashMap::new());
         PengStore {
             hash,
+            design,
             fingerprints,
+            numbers,
             known_fingerprints,
             paragraphs,
             sentences,
@@ -168,13 +204,20 @@ impl<'a, const WORDS: usize> ParagraphStore<'a> for PengStore<'a, WORDS> {
         let fingerprint = fingerprint(paragraph, self.hash);
         // Sentences in another order, or other numbers of them, may give a known fingerprint. It is at distance 0.
         let is_known = !self.known_fingerprints.insert(fingerprint);
-        let is_near = |(_, distance)| distance < THRESHOLD;
-        let number = match is_known || nearest(&self.fingerprints, &fingerprint).is_some_and(is_near) {
-            true => self.keep_sentences(paragraph, at, found),
-            false => self.keep_whole(paragraph),
+        let nearest = nearest(&self.fingerprints, &fingerprint);
+        let similar = nearest.filter(|(_, distance)| is_known || *distance < self.design.threshold);
+        let number = match similar {
+            Some((earlier, _)) if self.design.removes_similar => {
+                // What of it stands in an earlier paragraph is not known.
+                found.taken.push(at..at + paragraph.len());
+                self.numbers[earlier]
+            }
+            Some(_) => self.keep_sentences(paragraph, at, found),
+            None => self.keep_whole(paragraph),
         };
         if !is_known {
             self.fingerprints.push(fingerprint);
+            self.numbers.push(number);
         }
         self.paragraphs.insert(paragraph, number);
         number
@@ -246,6 +289,22 @@ mod tests {
         // The first paragraph is four known sentences, the second one a known paragraph.
         assert_eq!(found.left_out, [0..6, 6..12, 12..18, 18..19, 19..38]);
         assert_eq!(store.ledger().data(), "甲。甲。乙。\n".as_bytes());
+    }
+
+    #[test]
+    fn the_threshold_and_what_becomes_of_similar_paragraphs_are_parameters() {
+        let texts = ["一。二。三。四。五。六。七。八。\n", "一。二。三。四。新。六。七。八。\n"];
+        let kept = |parameter: &str| {
+            let mut store = open(parameter);
+            texts.iter().for_each(|text| drop(store.add(text)));
+            store.ledger().data_bytes()
+        };
+        assert_eq!(kept("bits=128:threshold=70:similar=cut"), 49 + 6);
+        assert_eq!(kept("bits=160:threshold=1"), 49 + 49);
+        assert_eq!(kept("similar=removed"), 49);
+        for wrong in ["bits=64", "threshold=x", "threshold=999", "similar=kept", "70"] {
+            assert!(Peng2017.open(Some(wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use join::prefix::PrefixJoin;
 pub use skew::heavy::Skew;
 pub use verify::wanted::WantedDocs;
 pub use verify::{Matching, Verify};
-pub use zhou::{Retrieve, Retrieved};
+pub use zhou::{Retrieved, retrieve};
 
 use timely::worker::Worker;
 

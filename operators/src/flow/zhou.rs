@@ -2,25 +2,17 @@
 
 use timely::worker::Worker;
 
-use super::exchange::shuffle::Shuffle;
+use super::exchange::shuffle::{Shuffle, shuffle};
 use super::exchange::sum::total;
 use crate::hash;
 use crate::record::Pair;
+use crate::search::PassLoad;
 use crate::search::zhou::Zhou;
-use crate::search::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
-use crate::search::zhou::retrieval::Retrieval;
-use crate::search::{KeyCounters, PassLoad};
+use crate::search::zhou::copy_search::{BucketSize, COPIES, Comparisons, CopySearch, RowExchange, WordRow};
 use crate::sets::similarity::Similarity;
 
 /// Number of documents of a round of sending.
 const ROUND: usize = 1 << 12;
-
-/// Searches documents copy by copy (see [`Retrieval`]). Memory: the words of all documents, 8 bytes each; a
-/// document is on one worker at a time.
-pub struct Retrieve {
-    method: Zhou,
-    first_copy: Shuffle<WordRow, Vec<WordRow>>,
-}
 
 /// Result of the search on one worker.
 #[derive(Debug, Default)]
@@ -33,61 +25,50 @@ pub struct Retrieved {
     pub loads: Vec<PassLoad>,
 }
 
-impl Retrieve {
-    /// Makes a search without documents.
-    pub fn new(worker: &mut Worker, method: Zhou) -> Self {
-        let first_copy = to_copy(worker, method.retrieval, 0);
-        Retrieve { method, first_copy }
+/// Searches documents copy by copy ([`Retrieval`](crate::search::zhou::retrieval::Retrieval)). `rows`: those that this worker has
+/// read. All workers must call it.
+///
+/// Memory: the words of all documents, 8 bytes each; a document is on one worker at a time.
+pub fn retrieve(worker: &mut Worker, method: &Zhou, mut rows: Vec<WordRow>) -> Retrieved {
+    let mut found = Retrieved::default();
+    let original = total(worker, rows.len());
+    for copy in 0..COPIES {
+        let pairs = &mut found.pairs;
+        let duplicate = |kept: &WordRow, row: &WordRow| {
+            let pair = method.duplicates(kept, row);
+            pairs.extend(pair);
+            pair.is_some()
+        };
+        let mut search =
+            CopySearch::new((method.retrieval, method.splitting), original, &mut *worker, duplicate);
+        rows = search.search(copy, rows);
+        found.comparisons = found.comparisons + search.comparisons;
+        found.loads.push(search.load);
     }
+    found
+}
 
-    /// Sends a document to the first copy.
-    pub fn add(&mut self, row: WordRow) {
-        self.first_copy.send(row);
-    }
-
-    /// Ends a round of adding.
-    pub fn round(&mut self, worker: &mut Worker) {
-        self.first_copy.round(worker);
-    }
-
-    /// Waits for all workers, and searches the copies one after the other.
-    pub fn finish(self, worker: &mut Worker) -> Retrieved {
-        let Retrieve { method, first_copy } = self;
-        let mut found = Retrieved::default();
-        let mut rows = first_copy.finish(worker);
-        let original = total(worker, rows.len());
-        for copy in 0..COPIES {
-            if copy > 0 {
-                let mut next = to_copy(worker, method.retrieval, copy);
-                for (sent, row) in rows.into_iter().enumerate() {
-                    next.send(row);
-                    if sent % ROUND == ROUND - 1 {
-                        next.round(worker);
-                    }
-                }
-                rows = next.finish(worker);
+impl RowExchange for &mut Worker {
+    fn by_group(&mut self, rows: Vec<WordRow>, group: u32) -> Vec<WordRow> {
+        let key = move |row: &WordRow| hash::spread((row.fingerprint & group).into());
+        let mut sent = Shuffle::<WordRow, Vec<WordRow>>::new(self, "Copy", key);
+        for (number, row) in (1..).zip(rows) {
+            sent.send(row);
+            if number % ROUND == 0 {
+                sent.round(self);
             }
-            let keys = rows.iter().map(|row| method.retrieval.key(copy, row.fingerprint).into());
-            let largest_bucket = KeyCounters::largest_of(keys);
-            found.loads.push(PassLoad { records: rows.len() as u64, largest_bucket, compared: 0 });
-            let sizes = Sizes { copy: total(worker, rows.len()), original };
-            found.comparisons = found.comparisons
-                + method.retrieval.search(copy, sizes, &mut rows, |kept, row| {
-                    let pair = method.duplicates(kept, row);
-                    found.pairs.extend(pair);
-                    pair.is_some()
-                });
         }
-        found
+        sent.finish(self)
     }
-}
 
-/// Opens the shuffle of a copy.
-fn to_copy(worker: &mut Worker, retrieval: Retrieval, copy: usize) -> Shuffle<WordRow, Vec<WordRow>> {
-    Shuffle::new(worker, "Copy", move |row: &WordRow| key(retrieval, copy, row.fingerprint))
-}
+    fn total(&mut self, count: u64) -> u64 {
+        total(self, count as usize)
+    }
 
-/// Returns the worker where the rows that one search needs meet, modulo the number of workers.
-fn key(retrieval: Retrieval, copy: usize, fingerprint: u32) -> u64 {
-    hash::spread(retrieval.key(copy, fingerprint).into())
+    fn all(&mut self, sizes: Vec<BucketSize>) -> Vec<BucketSize> {
+        let peers = self.peers() as u64;
+        let to_each = sizes.into_iter().flat_map(|size| (0..peers).map(move |to| (to, size)));
+        let all = shuffle(self, "Sizes", to_each, |&(to, _): &(u64, BucketSize)| to);
+        all.into_iter().map(|(_, size)| size).collect()
+    }
 }

@@ -181,6 +181,7 @@ mod tests {
             ("auto:search=minhash,revisions", "search=exact alone"),
             ("minhash:bands=256,rows=64", "no more than 1024"),
             ("zhou2017:k=9", "2 to 8"),
+            ("zhou2017:top=2", "variance=N before it"),
             ("zhou2017:threshold=nan", "0 to 9"),
             ("zhou2017:retrieval=fast", "linear, bucket or recursive"),
             ("exact:bits=64", "no parameter \"bits\""),

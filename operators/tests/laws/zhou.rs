@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use operators::flow::Retrieve;
+use operators::flow;
 use operators::search::zhou::Zhou;
-use operators::search::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
+use operators::search::zhou::copy_search::{Alone, COPIES, Comparisons, CopySearch, WordRow};
 use operators::text::Cleaner;
 use operators::{DocId, Pair, Similarity};
 
@@ -26,16 +26,17 @@ pub fn retrieve_alone(
         }
     }
     let original = rows.len() as u64;
-    let (mut pairs, mut comparisons) = (Vec::new(), Comparisons::default());
+    let mut pairs = Vec::new();
+    let way = (zhou.retrieval, zhou.splitting);
+    let mut search = CopySearch::new(way, original, Alone, |kept: &WordRow, row: &WordRow| {
+        let pair = zhou.duplicates(kept, row);
+        pairs.extend(pair);
+        pair.is_some()
+    });
     for copy in 0..COPIES {
-        let sizes = Sizes { copy: rows.len() as u64, original };
-        let counted = zhou.retrieval.search(copy, sizes, &mut rows, |kept, row| {
-            let pair = zhou.duplicates(kept, row);
-            pairs.extend(pair);
-            pair.is_some()
-        });
-        comparisons = comparisons + counted;
+        rows = search.search(copy, rows);
     }
+    let comparisons = search.comparisons;
     pairs.sort_unstable();
     (pairs, comparisons)
 }
@@ -51,13 +52,8 @@ pub fn retrieve(
     let shared = Mutex::new(zhou);
     let found = on_workers(workers, move |worker| {
         let zhou = shared.lock().unwrap().clone();
-        let mut retrieve = Retrieve::new(worker, zhou);
-        mapped
-            .sections(worker.index(), worker.peers(), 0)
-            .into_iter()
-            .flat_map(WordRow::all)
-            .for_each(|row| retrieve.add(row));
-        retrieve.finish(worker)
+        let sections = mapped.sections(worker.index(), worker.peers(), 0);
+        flow::retrieve(worker, &zhou, sections.into_iter().flat_map(WordRow::all).collect())
     });
     assert!(found.iter().all(|found| found.loads.len() == COPIES));
     let mut pairs: Vec<_> = found.iter().flat_map(|found| found.pairs.iter().copied()).collect();

@@ -6,7 +6,7 @@ mod join;
 mod kept;
 mod simhash;
 
-pub use self::simhash::{FingerprintDesign, SimHash, Weights};
+pub use self::simhash::{FingerprintDesign, SimHash, WeightedFeature, Weights};
 
 use super::keyed_search::{KeyedSearch, agreement};
 use super::map_records::put;

@@ -123,6 +123,31 @@ impl<W: Bits> SimHash<W> {
         tally.majority() & self.mask
     }
 
+    /// Returns the features of a cleaned text in the order in which they first stand in it, each with the weight with which its
+    /// hash votes: for people. Cost: some microseconds a feature.
+    pub fn weighted_features(&mut self, text: &str) -> Vec<WeightedFeature<W>> {
+        let mut names = Vec::new();
+        self.features.slices(text, |name| names.push(name.to_owned()));
+        let mut hashes = Vec::new();
+        self.features.all(text, &mut hashes);
+        self.words.clone_from(&hashes);
+        let grades = self.grades();
+        let mut features: Vec<WeightedFeature<W>> = Vec::new();
+        for (text, feature) in names.into_iter().zip(hashes) {
+            let rarity = self.rarities.of(feature);
+            let weight = match self.weights {
+                Weights::Tf => 1,
+                Weights::Tfidf => rarity.into(),
+                Weights::Rank5 => grades[usize::from(rarity)],
+            };
+            match features.iter_mut().find(|known| known.text == text) {
+                Some(known) => known.weight += weight,
+                None => features.push(WeightedFeature { text, weight, hash: W::of_feature(feature) }),
+            }
+        }
+        features
+    }
+
     /// Returns the sketch of the features of the text whose fingerprint was asked for last.
     pub fn sketch(&self) -> SmallSketch {
         SmallSketch::new(SetKind::Long, &self.first, false)
@@ -132,24 +157,40 @@ impl<W: Bits> SimHash<W> {
     /// number of whole fifths of the text's different features that are commoner. Equally rare features weigh
     /// the same.
     fn add_ranked(&mut self, text: &str, tally: &mut BitCounts<W>) {
+        self.words.clear();
+        self.features.each(text, |word| self.words.push(word));
+        self.first.extend(self.words.iter().take(LARGEST_LIST + 1));
+        let grades = self.grades();
+        for &word in &self.words {
+            tally.add_weighted(W::of_feature(word), grades[usize::from(self.rarities.of(word))]);
+        }
+    }
+
+    /// Returns the weight of the words of each rarity among those in `words`, which it sorts.
+    fn grades(&mut self) -> [u64; 256] {
         let (words, rarities) = (&mut self.words, &self.rarities);
-        words.clear();
-        self.features.each(text, |word| words.push(word));
-        self.first.extend(words.iter().take(LARGEST_LIST + 1));
         words.sort_unstable();
         let mut of_rarity = [0; 256];
         words.chunk_by(|a, b| a == b).for_each(|same| of_rarity[usize::from(rarities.of(same[0]))] += 1);
-        let different: u64 = of_rarity.iter().sum();
+        let different = of_rarity.iter().sum::<u64>().max(1);
         let mut commoner = 0;
-        let grades = of_rarity.map(|words| {
+        of_rarity.map(|words| {
             let grade = 1 + 5 * commoner / different;
             commoner += words;
             grade
-        });
-        for &word in &*words {
-            tally.add_weighted(W::of_feature(word), grades[usize::from(rarities.of(word))]);
-        }
+        })
     }
+}
+
+/// A feature of a text, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightedFeature<W> {
+    /// The feature as it stands in the text.
+    pub text: String,
+    /// Weight with which its hash votes, summed up over its repetitions.
+    pub weight: u64,
+    /// Its bits, each of which votes.
+    pub hash: W,
 }
 
 #[cfg(test)]

@@ -4,20 +4,13 @@ use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
 
+use super::retrieval::{Retrieval, Splitting, Uneven};
 use crate::record::DocId;
+use crate::search::PassLoad;
 
 /// Number of copies of a corpus.
 pub const COPIES: usize = 4;
-/// Greatest share of its copy's rows, in percent, that a group may have without being searched by its
-/// remaining bits.
-const HEAVY_PERCENT: u64 = 50;
-/// Share of the original data, in percent, up to which a group is not split further once fewer than
-/// [`FEW_BITS`] bits remain.
-///
-/// The paper leaves the share open. At 10 % of 200,000 posts a group costs 200 million comparisons, once.
-/// Splitting it to the end makes 97 groups, which are not smaller if its fingerprints are the same.
-const SMALL_PERCENT: u64 = 10;
-/// Number of remaining bits below which [`SMALL_PERCENT`] applies.
+/// Number of remaining bits below which a group is not split further if it is small ([`Splitting::small`]).
 const FEW_BITS: u32 = 8;
 /// Number of remaining bits at which no group is split any further.
 const LAST_BITS: u32 = 3;
@@ -31,15 +24,6 @@ pub struct WordRow {
     pub fingerprint: u32,
     /// Hashes of the words, sorted, each once.
     pub words: Vec<u64>,
-}
-
-/// Numbers of rows, over all workers, of which the shares that end a split are taken.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Number of rows of the current copy.
-    pub copy: u64,
-    /// Number of rows of the first copy.
-    pub original: u64,
 }
 
 /// Numbers of comparisons of documents.
@@ -56,6 +40,36 @@ impl Add for Comparisons {
 
     fn add(self, other: Comparisons) -> Comparisons {
         Comparisons { of_bits: self.of_bits + other.of_bits, of_words: self.of_words + other.of_words }
+    }
+}
+
+/// Number of rows of a bucket, and its value.
+pub type BucketSize = (u64, u64);
+
+/// Moves rows between the workers that search a copy together. All workers call the same functions in the same order.
+pub trait RowExchange {
+    /// Brings the rows together that agree in the bits of a group.
+    fn by_group(&mut self, rows: Vec<WordRow>, group: u32) -> Vec<WordRow>;
+    /// Returns the sum of the numbers of all workers.
+    fn total(&mut self, count: u64) -> u64;
+    /// Returns the sizes that all workers give, in any order.
+    fn all(&mut self, sizes: Vec<BucketSize>) -> Vec<BucketSize>;
+}
+
+/// The exchange of a worker that is alone.
+pub struct Alone;
+
+impl RowExchange for Alone {
+    fn by_group(&mut self, rows: Vec<WordRow>, _: u32) -> Vec<WordRow> {
+        rows
+    }
+
+    fn total(&mut self, count: u64) -> u64 {
+        count
+    }
+
+    fn all(&mut self, sizes: Vec<BucketSize>) -> Vec<BucketSize> {
+        sizes
     }
 }
 
@@ -76,68 +90,172 @@ pub(super) fn groups(bits: u32) -> [u32; COPIES] {
     groups
 }
 
-/// The search of one copy. Rows are named by their index, which is in the order of the corpus.
-pub(super) struct CopySearch<'a, D> {
-    pub rows: &'a [WordRow],
-    pub original: u64,
-    pub deleted: Vec<bool>,
-    pub duplicate: D,
-    pub comparisons: Comparisons,
+/// Whether two documents meet in any copy by their fingerprints.
+pub fn meet(a: u32, b: u32) -> bool {
+    groups(u32::MAX).into_iter().any(|group| (a ^ b) & group == 0)
 }
 
-impl<D: FnMut(&WordRow, &WordRow) -> bool> CopySearch<'_, D> {
+/// The search of a copy by all workers, each of which holds some of its rows.
+pub struct CopySearch<X, D> {
+    retrieval: Retrieval,
+    splitting: Splitting,
+    /// Number of rows of the first copy, on all workers.
+    original: u64,
+    exchange: X,
+    duplicate: D,
+    /// Comparisons of this worker.
+    pub comparisons: Comparisons,
+    /// Load of this worker. Rows of groups that were taken out count each time they are searched.
+    pub load: PassLoad,
+}
+
+impl<X: RowExchange, D: FnMut(&WordRow, &WordRow) -> bool> CopySearch<X, D> {
+    /// Makes a search. `original`: number of rows of the first copy, on all workers. `duplicate`: whether the second document
+    /// is a duplicate of the first, which is the earlier one.
+    pub fn new(
+        (retrieval, splitting): (Retrieval, Splitting),
+        original: u64,
+        exchange: X,
+        duplicate: D,
+    ) -> Self {
+        let (comparisons, load) = Default::default();
+        CopySearch { retrieval, splitting, original, exchange, duplicate, comparisons, load }
+    }
+
+    /// Deletes the duplicates of a copy from the rows of this worker. Returns the rows that stay, or those of other workers.
+    ///
+    /// Cost: as many calls of `duplicate` as the comparisons that are counted, and sorting.
+    pub fn search(&mut self, copy: usize, rows: Vec<WordRow>) -> Vec<WordRow> {
+        let group = groups(u32::MAX)[copy];
+        let mut rows = match self.retrieval {
+            Retrieval::Recursive => self.split(rows, u32::MAX, group),
+            Retrieval::Bucket => {
+                let mut rows = self.exchange.by_group(rows, group);
+                self.arrived(&mut rows, group);
+                self.compare_buckets(rows, group)
+            }
+            Retrieval::Linear => {
+                let mut rows = self.exchange.by_group(rows, 0);
+                self.arrived(&mut rows, 0);
+                let (kept, looked) = self.compare(rows, group);
+                self.comparisons.of_bits += looked;
+                kept
+            }
+        };
+        self.load.compared = self.comparisons.of_words;
+        rows.sort_unstable_by_key(|row| row.doc);
+        rows
+    }
+
+    /// Orders rows that have arrived by their buckets and by the corpus, and counts them.
+    fn arrived(&mut self, rows: &mut [WordRow], group: u32) {
+        rows.sort_unstable_by_key(|row| (row.fingerprint & group, row.doc));
+        self.load.records += rows.len() as u64;
+    }
+
+    /// Searches a copy by the values of `group`. Its rows differ in no bit outside of `bits`. Rows of a bucket with too many
+    /// are taken out, and searched by the four groups of the bits that remain: these rows are spread over all workers again.
+    fn split(&mut self, rows: Vec<WordRow>, bits: u32, group: u32) -> Vec<WordRow> {
+        let mut rows = self.exchange.by_group(rows, group);
+        self.arrived(&mut rows, group);
+        let remaining = bits & !group;
+        let taken = self.uneven(&rows, group, remaining.count_ones());
+        let mut out: Vec<Vec<WordRow>> = taken
+            .iter()
+            .map(|value| rows.extract_if(.., |row| row.fingerprint & group == *value).collect())
+            .collect();
+        let mut kept = self.compare_buckets(rows, group);
+        for rows in &mut out {
+            for group in groups(remaining) {
+                *rows = self.split(std::mem::take(rows), remaining, group);
+            }
+        }
+        out.into_iter().for_each(|rows| kept.extend(rows));
+        kept
+    }
+
+    /// Returns the values of the buckets that have too many rows, the largest first, the same on all workers. `rows`: in the order of
+    /// their buckets. `left`: number of bits that remain.
+    fn uneven(&mut self, rows: &[WordRow], group: u32, left: u32) -> Vec<u32> {
+        let value = |row: &WordRow| row.fingerprint & group;
+        let buckets = rows.chunk_by(|a, b| value(a) == value(b));
+        let mut sizes: Vec<BucketSize> =
+            buckets.map(|bucket| (bucket.len() as u64, value(&bucket[0]).into())).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        self.load.largest_bucket = self.load.largest_bucket.max(sizes.first().map_or(0, |largest| largest.0));
+        if left <= LAST_BITS {
+            return Vec::new();
+        }
+        let total = self.exchange.total(rows.len() as u64);
+        let most = match self.splitting.uneven {
+            Uneven::Share(percent) => {
+                sizes.retain(|(size, _)| size * 100 > total * u64::from(percent));
+                usize::MAX
+            }
+            Uneven::Variance { percent, top } => {
+                let squares = self.exchange.total(sizes.iter().map(|(size, _)| size * size).sum());
+                if !varies(squares, total, group.count_ones(), percent) {
+                    return Vec::new();
+                }
+                sizes.truncate(top as usize);
+                top as usize
+            }
+        };
+        let mut sizes = self.exchange.all(sizes);
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        sizes.truncate(most);
+        let small = |size: u64| size * 100 <= self.original * u64::from(self.splitting.small);
+        if left < FEW_BITS && sizes.first().is_none_or(|largest| small(largest.0)) {
+            return Vec::new();
+        }
+        // A single row has nothing to be compared with, however often it is split.
+        sizes.into_iter().filter(|(size, _)| *size > 1).map(|(_, value)| value as u32).collect()
+    }
+
+    /// Compares the rows of each bucket. Returns those that stay. `rows`: in the order of their buckets.
+    fn compare_buckets(&mut self, rows: Vec<WordRow>, group: u32) -> Vec<WordRow> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let mut rows = rows.into_iter().peekable();
+        while let Some(first) = rows.next() {
+            let value = first.fingerprint & group;
+            let mut bucket = vec![first];
+            while let Some(row) = rows.next_if(|row| row.fingerprint & group == value) {
+                bucket.push(row);
+            }
+            kept.append(&mut self.compare(bucket, 0).0);
+        }
+        kept
+    }
+
     /// Compares each row with the earlier ones that were not deleted, in order, until it is a duplicate of
-    /// one. Rows that differ in the bits `on` are skipped. Returns the number of rows looked at, skipped ones
-    /// included.
-    pub fn compare(&mut self, docs: &[u32], on: u32) -> u64 {
-        let (mut kept, mut looked) = (Vec::<(u32, u32)>::new(), 0);
-        for &doc in docs {
-            let row = &self.rows[doc as usize];
-            let duplicate_of = kept.iter().position(|&(fingerprint, earlier)| {
+    /// one. Rows that differ in the bits `on` are skipped. Returns the rows that stay, and the number of rows looked at,
+    /// skipped ones included.
+    fn compare(&mut self, rows: Vec<WordRow>, on: u32) -> (Vec<WordRow>, u64) {
+        self.load.largest_bucket = self.load.largest_bucket.max(rows.len() as u64);
+        let mut kept = Vec::<WordRow>::with_capacity(rows.len());
+        // All fingerprints that are looked at lie side by side.
+        let (mut fingerprints, mut looked) = (Vec::with_capacity(rows.len()), 0);
+        for row in rows {
+            let duplicate_of = fingerprints.iter().enumerate().position(|(at, fingerprint)| {
                 (fingerprint ^ row.fingerprint) & on == 0 && {
                     self.comparisons.of_words += 1;
-                    (self.duplicate)(&self.rows[earlier as usize], row)
+                    (self.duplicate)(&kept[at], &row)
                 }
             });
             looked += duplicate_of.map_or(kept.len(), |at| at + 1) as u64;
-            match duplicate_of {
-                Some(_) => self.deleted[doc as usize] = true,
-                None => kept.push((row.fingerprint, doc)),
+            if duplicate_of.is_none() {
+                fingerprints.push(row.fingerprint);
+                kept.push(row);
             }
         }
-        looked
-    }
-
-    /// Searches a copy by the values of `group`. Its rows differ in no bit outside of `bits`. `docs`: the
-    /// rows, or at the highest level those of them that are on this worker, of `total` on all workers.
-    pub fn split(&mut self, docs: &mut [u32], total: u64, bits: u32, group: u32) {
-        let heavy = |rows: usize| rows as u64 * 100 > total * HEAVY_PERCENT;
-        let small = |rows: usize| rows as u64 * 100 <= self.original * SMALL_PERCENT;
-        let buckets = buckets(self.rows, docs, group);
-        let largest = buckets.iter().map(|bucket| bucket.len()).max().unwrap_or(0);
-        let remaining = bits & !group;
-        let left = remaining.count_ones();
-        let ends = !heavy(largest) || left < FEW_BITS && small(largest) || left <= LAST_BITS;
-        for bucket in buckets {
-            // A single row has nothing to be compared with, however often it is split.
-            if ends || !heavy(bucket.len()) || bucket.len() == 1 {
-                self.compare(bucket, 0);
-                continue;
-            }
-            for group in groups(remaining) {
-                let mut alive: Vec<u32> =
-                    bucket.iter().copied().filter(|&doc| !self.deleted[doc as usize]).collect();
-                let total = alive.len() as u64;
-                self.split(&mut alive, total, remaining, group);
-            }
-        }
+        (kept, looked)
     }
 }
 
-/// Divides rows into buckets by their bits in `group`. The rows of each bucket are in the order of the
-/// corpus.
-pub(super) fn buckets<'d>(rows: &[WordRow], docs: &'d mut [u32], group: u32) -> Vec<&'d [u32]> {
-    let value = |doc: u32| rows[doc as usize].fingerprint & group;
-    docs.sort_unstable_by_key(|&doc| (value(doc), doc));
-    docs.chunk_by(|&a, &b| value(a) == value(b)).collect()
+/// Whether the variance of the shares of the buckets, in percent, is above a number. `squares`: sum of the squares of their sizes.
+/// `total`: sum of their sizes. `bits`: of their values.
+fn varies(squares: u64, total: u64, bits: u32, above: u32) -> bool {
+    let (buckets, total) = (2_f64.powi(bits as i32), total.max(1) as f64);
+    let mean = 100.0 / buckets;
+    1e4 * squares as f64 / (total * total) / buckets - mean * mean > f64::from(above)
 }

@@ -1,8 +1,7 @@
 //! The map stage of `zhou2017`, and its answers about two single texts.
 
 use super::Zhou;
-use super::copy_search::WordRow;
-use super::retrieval::meet;
+use super::copy_search::{WordRow, meet};
 use crate::doc_batch::Doc;
 use crate::record::{DocId, Record};
 use crate::search::map_records::{put, records, take};
@@ -56,17 +55,17 @@ impl TextSearch for Zhou {
         let [a, b] = rows([a, b]);
         let met = meet(a.fingerprint, b.fingerprint);
         let duplicates = self.duplicates(&a, &b).is_some();
+        let distance = (a.fingerprint ^ b.fingerprint).count_ones();
+        let (sim, dup) = self.sim(&a, &b);
+        let (k, threshold) = (self.k, self.threshold as f64 / 1e6);
         let steps = vec![
             format!(
-                "fingerprints: {} bits differ; the two {} in a copy",
-                (a.fingerprint ^ b.fingerprint).count_ones(),
+                "fingerprints: {distance} bits differ; the two {} in a copy",
                 if met { "meet" } else { "do not meet" }
             ),
+            format!("words: {} and {}, similarity {dup} (Dup)", a.words.len(), b.words.len()),
             format!(
-                "words: {} and {}, similarity {}; with the bits that differ {} the threshold",
-                a.words.len(),
-                b.words.len(),
-                jaccard(&a.words, &b.words),
+                "Sim = 1/({distance} + 1) + {k} · {dup} = {sim:.4}, {} the threshold {threshold}",
                 if duplicates { "not under" } else { "under" }
             ),
         ];

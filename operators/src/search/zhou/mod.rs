@@ -14,24 +14,42 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use self::copy_search::WordRow;
-use self::retrieval::Retrieval;
+use self::retrieval::{Retrieval, Splitting};
 use crate::fingerprint::bit_counts::BitCounts;
 use crate::hash;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::{Similarity, shared};
 use crate::text::features::Features;
 
-/// A half of a word's 32 bits.
+/// Hash of a word, of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Half {
+pub enum WordHash {
+    /// `String.hashCode` of Java, which fills few bits of a short word: the paper's, as we read it.
+    Java,
+    /// The low half of XXH3, which fills all bits.
+    Xxh3,
+}
+
+impl fmt::Display for WordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Half of a word's 32 bits that the other half is or-ed onto.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fold {
     /// The most significant 16 bits: the paper's bits 1 to 16, as we read it.
     Upper,
     /// The least significant 16 bits: the paper's bits 1 to 16, if bit 1 is the least significant one.
     Lower,
+    /// Neither.
+    None,
 }
 
-impl fmt::Display for Half {
+impl fmt::Display for Fold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -55,14 +73,18 @@ impl fmt::Display for Half {
 pub struct Zhou {
     /// Words of a text.
     pub features: Features,
-    /// Weight of the words that two texts share.
+    /// Weight of the words that two texts share. Without any, Sim says what the Hamming distance says: the traditional SimHash.
     pub k: u64,
     /// Least Sim of a duplicate, in millionths.
     pub threshold: u64,
-    /// Half of a word's hash that the other half is or-ed onto.
-    pub fold: Half,
+    /// Hash of a word.
+    pub hash: WordHash,
+    /// What is or-ed onto what in it.
+    pub fold: Fold,
     /// Way in which the documents to compare are found.
     pub retrieval: Retrieval,
+    /// Bounds of the recursive retrieval.
+    pub splitting: Splitting,
 }
 
 impl Zhou {
@@ -70,7 +92,7 @@ impl Zhou {
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
         let (mut tally, mut words) = (BitCounts::<u64>::default(), Vec::new());
         self.features.slices(text, |word| {
-            tally.add(word_hash(word, self.fold).into());
+            tally.add(word_hash(word, self.hash, self.fold).into());
             words.push(hash::word(word.as_bytes(), 0, word.len()));
         });
         words.sort_unstable();
@@ -93,6 +115,14 @@ impl Zhou {
         reached.then(|| (Pair::new(a.doc, b.doc, distance), Similarity::ratio(both, all)))
     }
 
+    /// Returns Sim of two rows, and Dup, both for people.
+    pub fn sim(&self, a: &WordRow, b: &WordRow) -> (f64, Similarity) {
+        let both = shared(&a.words, &b.words);
+        let dup = Similarity::ratio(both, a.words.len() + b.words.len() - both);
+        let distance = (a.fingerprint ^ b.fingerprint).count_ones();
+        (1.0 / f64::from(distance + 1) + self.k as f64 * dup.as_f64(), dup)
+    }
+
     /// Whether Sim = 1 / (Ham + 1) + K * Dup, formula 2 of the paper, is at least the threshold. Both sides
     /// are multiplied by the denominators, so that all numbers are whole.
     fn reached(&self, distance: u32, shared: u64, all: u64) -> bool {
@@ -101,19 +131,28 @@ impl Zhou {
     }
 }
 
-/// Returns the 32 bits of a word: `String.hashCode` of Java, with one half or-ed onto the other.
+/// Returns the 32 bits of a word.
 ///
 /// The paper names no hash. It says that words of two or three characters leave most of their bits unfilled,
 /// so that nearly everything falls into one bucket of the *first* copy, and or-s bits 17 to 32 onto bits 1 to
 /// 16. The hash of Java, whose Lucene the paper uses, is such a hash if bit 1 is the most significant.
 ///
 /// Source: Java SE API, `java.lang.String.hashCode`: s[0] * 31^(n-1) + ... + s[n-1] over UTF-16.
-fn word_hash(word: &str, fold: Half) -> u32 {
-    let java = word.encode_utf16().fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
+fn word_hash(word: &str, hash: WordHash, fold: Fold) -> u32 {
+    let bits = match hash {
+        WordHash::Java => java_hash(word),
+        WordHash::Xxh3 => hash::bytes(word.as_bytes()) as u32,
+    };
     match fold {
-        Half::Upper => java | java << 16,
-        Half::Lower => java | java >> 16,
+        Fold::Upper => bits | bits << 16,
+        Fold::Lower => bits | bits >> 16,
+        Fold::None => bits,
     }
+}
+
+/// Returns `String.hashCode` of Java.
+pub fn java_hash(text: &str) -> u32 {
+    text.encode_utf16().fold(0, |hash: u32, unit| hash.wrapping_mul(31).wrapping_add(unit.into()))
 }
 
 #[cfg(test)]
@@ -122,8 +161,9 @@ mod tests {
 
     fn zhou(k: u64, threshold: Option<u64>) -> Zhou {
         let threshold = threshold.unwrap_or(1_000_000 + 200_000 * k);
-        let (retrieval, fold) = (Retrieval::Recursive, Half::Upper);
-        Zhou { features: Features::Chars(1), k, threshold, fold, retrieval }
+        let (hash, fold, retrieval) = (WordHash::Java, Fold::Upper, Retrieval::Recursive);
+        let (features, splitting) = (Features::Chars(1), Splitting::default());
+        Zhou { features, k, threshold, hash, fold, retrieval, splitting }
     }
 
     /// "hello" comes from Java's own documentation of `hashCode`; the others were worked out by hand.
@@ -135,11 +175,8 @@ mod tests {
             ("😀", 0x0D7B_0D63, 0x001B_0D7B),    // 31 * 0xD83D + 0xDE00 = 0x001B_0D63
             ("", 0, 0),
         ] {
-            assert_eq!(
-                [Half::Upper, Half::Lower].map(|half| word_hash(word, half)),
-                [upper, lower],
-                "{word}"
-            );
+            let folded = [Fold::Upper, Fold::Lower].map(|fold| word_hash(word, WordHash::Java, fold));
+            assert_eq!(folded, [upper, lower], "{word}");
         }
     }
 
@@ -152,6 +189,25 @@ mod tests {
         assert!(!zhou(3, Some(1_600_001)).reached(2, 19, 45));
         assert!(zhou(8, Some(9_000_000)).reached(0, 7, 7) && !zhou(8, Some(9_000_000)).reached(1, 7, 7));
         assert!(default.reached(32, 1 << 30, 1 << 30), "millions of words do not overflow");
+    }
+
+    #[test]
+    fn without_words_sim_is_the_hamming_distance() {
+        for (threshold, most) in [(250_000, 3), (1_000_000, 0)] {
+            let traditional = zhou(0, Some(threshold));
+            (0..=32).for_each(|ham| assert_eq!(traditional.reached(ham, 0, 9), ham <= most, "{ham}"));
+        }
+    }
+
+    /// lanceyan.com prints both, the first one with all 64 bits of a `long`.
+    #[test]
+    fn two_published_hashes_come_out() {
+        for (text, hash) in [
+            ("你妈妈喊你回家吃饭哦，回家罗回家罗", 0b1000_1000_0011_0011_0100_1110_1101_1110_u32),
+            ("你妈妈叫你回家吃饭啦，回家罗回家罗", 0b0101_0010_0011_1111_1110_0101_1001_1101_u32),
+        ] {
+            assert_eq!(format!("{:b}", java_hash(text)), format!("{hash:b}"), "{text}");
+        }
     }
 
     #[test]
@@ -183,7 +239,7 @@ mod tests {
         let zhou = zhou(4, None);
         let (once, often) = (zhou.row(DocId(1), "天气"), zhou.row(DocId(2), "天天气天"));
         assert_eq!(once.words, often.words);
-        assert_eq!(often.fingerprint, word_hash("天", Half::Upper));
+        assert_eq!(often.fingerprint, word_hash("天", WordHash::Java, Fold::Upper));
         assert_ne!(once.fingerprint, often.fingerprint);
     }
 }

@@ -1,11 +1,8 @@
-//! Retrieval of Zhou 2017, section 3.2: finds the documents that are compared, and deletes duplicates
-//! greedily.
+//! Retrieval of Zhou 2017, section 3.2: the ways in which the documents that are compared are found.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use super::copy_search::{Comparisons, CopySearch, Sizes, WordRow, buckets, groups};
 
 /// Way in which the documents to compare are found.
 ///
@@ -30,7 +27,7 @@ pub enum Retrieval {
     Linear,
     /// Documents are divided into 256 buckets by those 8 bits, and all documents of a bucket are compared.
     Bucket,
-    /// As `Bucket`, but a bucket with most of the rows is split again by its remaining bits. Documents in it
+    /// As `Bucket`, but a bucket with most of the rows is split again by its remaining bits ([`Splitting`]). Documents in it
     /// that differ in more than three bits may miss each other.
     Recursive,
 }
@@ -41,57 +38,36 @@ impl fmt::Display for Retrieval {
     }
 }
 
-impl Retrieval {
-    /// Returns the key of a row in a copy. Rows with different keys can be searched apart from each other.
-    /// The baseline has one key.
-    pub fn key(self, copy: usize, fingerprint: u32) -> u32 {
-        match self {
-            Retrieval::Linear => 0,
-            Retrieval::Bucket | Retrieval::Recursive => fingerprint & groups(u32::MAX)[copy],
-        }
-    }
-
-    /// Deletes the duplicates of one copy from `rows`, which are all rows of some keys in any order. The rows
-    /// that stay come out in the order of the corpus.
+/// Bounds by which `Recursive` takes buckets out and splits them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Splitting {
+    /// Which buckets are taken out.
+    pub uneven: Uneven,
+    /// Share of the original data, in percent, up to which a bucket is not split further once fewer than 8 bits remain.
     ///
-    /// `duplicate`: whether the second document is a duplicate of the first, which is the earlier one. Cost:
-    /// as many calls as the comparisons that are counted, and sorting. Memory: some 20 bytes a row.
-    pub fn search(
-        self,
-        copy: usize,
-        sizes: Sizes,
-        rows: &mut Vec<WordRow>,
-        duplicate: impl FnMut(&WordRow, &WordRow) -> bool,
-    ) -> Comparisons {
-        rows.sort_unstable_by_key(|row| row.doc);
-        let mut search = CopySearch {
-            rows,
-            original: sizes.original,
-            deleted: vec![false; rows.len()],
-            duplicate,
-            comparisons: Comparisons::default(),
-        };
-        let group = groups(u32::MAX)[copy];
-        let mut all: Vec<u32> = (0..search.rows.len() as u32).collect();
-        match self {
-            Retrieval::Linear => search.comparisons.of_bits = search.compare(&all, group),
-            Retrieval::Bucket => {
-                for bucket in buckets(search.rows, &mut all, group) {
-                    search.compare(bucket, 0);
-                }
-            }
-            Retrieval::Recursive => search.split(&mut all, sizes.copy, u32::MAX, group),
-        }
-        let CopySearch { deleted, comparisons, .. } = search;
-        let mut deleted = deleted.into_iter();
-        rows.retain(|_| deleted.next() == Some(false));
-        comparisons
-    }
+    /// The paper leaves the share open. At 10 % of 200,000 posts a bucket costs 200 million comparisons, once.
+    /// Splitting it to the end makes 97 buckets, which are not smaller if its fingerprints are the same.
+    pub small: u32,
 }
 
-/// Whether two documents meet in any copy by their fingerprints.
-pub fn meet(a: u32, b: u32) -> bool {
-    groups(u32::MAX).into_iter().any(|group| (a ^ b) & group == 0)
+/// The two tests of the paper that tell which buckets have too many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uneven {
+    /// Those with more than this share of the rows, in percent. It is the test that the paper uses, with 50.
+    Share(u32),
+    /// The largest ones, if the variance of the shares of all buckets, in percent, is above a number.
+    Variance {
+        /// The number. If one bucket has all rows, the variance of 256 is 39.
+        percent: u32,
+        /// Number of buckets that are taken out: 1 or 2.
+        top: u32,
+    },
+}
+
+impl Default for Splitting {
+    fn default() -> Self {
+        Splitting { uneven: Uneven::Share(50), small: 10 }
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +77,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::copy_search::COPIES;
+    use super::super::copy_search::{Alone, COPIES, Comparisons, CopySearch, WordRow, groups};
     use super::*;
     use crate::record::DocId;
 
@@ -119,18 +95,26 @@ mod tests {
         retrieval: Retrieval,
         fingerprints: &[u32],
         original: u64,
+        duplicate: impl FnMut(u64, u64) -> bool,
+    ) -> (Vec<u64>, Comparisons) {
+        search_by((retrieval, Splitting::default()), fingerprints, original, duplicate)
+    }
+
+    fn search_by(
+        way: (Retrieval, Splitting),
+        fingerprints: &[u32],
+        original: u64,
         mut duplicate: impl FnMut(u64, u64) -> bool,
     ) -> (Vec<u64>, Comparisons) {
         let mut rows = rows(fingerprints);
         let original = original.max(rows.len() as u64);
-        let mut all = Comparisons::default();
+        let duplicate = |a: &WordRow, b: &WordRow| duplicate(a.doc.0, b.doc.0);
+        let mut search = CopySearch::new(way, original, Alone, duplicate);
         for copy in 0..COPIES {
             rows.reverse(); // they may come in any order
-            let sizes = Sizes { copy: rows.len() as u64, original };
-            let found = retrieval.search(copy, sizes, &mut rows, |a, b| duplicate(a.doc.0, b.doc.0));
-            all = all + found;
+            rows = search.search(copy, rows);
         }
-        (rows.iter().map(|row| row.doc.0).collect(), all)
+        (rows.iter().map(|row| row.doc.0).collect(), search.comparisons)
     }
 
     fn widths(bits: u32) -> [u32; COPIES] {
@@ -164,6 +148,22 @@ mod tests {
         // Without row 5 they are three of five: (0, 1) is lost, the others meet in six bits of the rest.
         assert_eq!(compared(&fingerprints[..5], Retrieval::Bucket), of_bucket);
         assert_eq!(compared(&fingerprints[..5], Retrieval::Recursive), BTreeSet::from([(0, 2), (1, 2)]));
+    }
+
+    #[test]
+    fn the_largest_buckets_are_taken_out_if_their_sizes_vary() {
+        // The first copy has buckets of 4, 2 and 1 rows: shares of 57, 29 and 14 percent, so a variance of 16.7.
+        let fingerprints =
+            [0xAA11_1111, 0xAA22_2222, 0xAA33_3333, 0xAA44_4444, 0xBB55_5555, 0xBB66_6666, 0xCC77_7777];
+        let compared = |uneven| {
+            let splitting = Splitting { uneven, ..Splitting::default() };
+            search_by((Retrieval::Recursive, splitting), &fingerprints, 0, |_, _| false).1.of_words
+        };
+        // What is taken out meets in the six bits that follow: of 11, 22, 33 and 44 none agree.
+        for (percent, top, pairs) in [(17, 1, 6 + 1), (16, 1, 1), (16, 2, 0)] {
+            assert_eq!(compared(Uneven::Variance { percent, top }), pairs, "{percent} {top}");
+        }
+        assert_eq!([60, 50, 20].map(|percent| compared(Uneven::Share(percent))), [7, 1, 0]);
     }
 
     /// Returns how often the rows of a copy over `bits` bits with a group of `group` bits are compared, when
