@@ -1,7 +1,7 @@
-//! The jobs of the command line: `dedup`, and in `commands` all others.
+//! The jobs of the command line: `dedup`, and in `commands` most others.
 //!
 //! The rooms use each other in one direction, from low to high: `cli`, `launch`, `progress`, `corpus`, `output`,
-//! `dedup`, `state`, `nightly`, `index`, `chunk`, `commands`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
+//! `dedup`, `state`, `nightly`, `index`, `chunk`, `commands`, `report`, `reproduce`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
 //! file has the options that all jobs share.
 
 pub mod chunk;
@@ -14,6 +14,8 @@ pub mod launch;
 pub mod nightly;
 mod output;
 mod progress;
+pub mod report;
+pub mod reproduce;
 mod state;
 
 use std::{env, fmt, process};

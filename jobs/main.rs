@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
-use jobs::commands::{check, compare, demo, eval, explain, label, rethreshold, show, tune, why};
-use jobs::{BOUND, Common, advice, become_bound, chunk, dedup, exit_code, index, nightly, say};
+use jobs::commands::{check, compare, demo, eval, explain, fingerprint, label, rethreshold, show, tune, why};
+use jobs::{
+    BOUND, Common, advice, become_bound, chunk, dedup, exit_code, index, nightly, report, reproduce, say,
+};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -28,10 +30,13 @@ enum Job {
     Demo(demo::Args),
     Eval(eval::Args),
     Explain(explain::Args),
+    Fingerprint(fingerprint::Args),
     Index(Box<index::Args>),
     Label(label::Args),
     Nightly(Box<nightly::Args>),
     Pack(pack::Args),
+    Report(report::Args),
+    Reproduce(reproduce::Args),
     Rethreshold(rethreshold::Args),
     Show(show::Args),
     Tune(tune::Args),
@@ -110,9 +115,12 @@ fn main() -> ExitCode {
         Job::Eval(args) => eval::run(args),
         Job::Label(args) => label::run(&command.common, &args),
         Job::Explain(args) => explain::run(&command.common, args),
+        Job::Fingerprint(args) => fingerprint::run(args),
         Job::Index(args) => index::run(&command.common, *args),
         Job::Nightly(args) => nightly::run(&command.common, *args),
         Job::Pack(args) => pack::run(&command.common, args),
+        Job::Report(args) => report::run(&command.common, args),
+        Job::Reproduce(args) => reproduce::run(args),
         Job::Rethreshold(args) => rethreshold::run(&command.common, args),
         Job::Show(args) => show::run(&command.common, args),
         Job::Tune(args) => tune::run(&command.common, args),

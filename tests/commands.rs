@@ -10,6 +10,8 @@ mod keep;
 mod labels;
 mod pack;
 mod progress;
+mod report;
+mod reproduce;
 mod seeing;
 mod shown;
 mod tools;

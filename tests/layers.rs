@@ -98,8 +98,19 @@ const ROOMS: [(&str, &[&str]); 2] = [
     (
         "jobs",
         &[
-            "cli", "launch", "progress", "corpus", "output", "dedup", "state", "nightly", "index", "chunk",
+            "cli",
+            "launch",
+            "progress",
+            "corpus",
+            "output",
+            "dedup",
+            "state",
+            "nightly",
+            "index",
+            "chunk",
             "commands",
+            "report",
+            "reproduce",
         ],
     ),
     (

@@ -53,12 +53,12 @@ pub(crate) fn only_in_one(a: &str, b: &str) -> [Vec<String>; 2] {
 }
 
 /// Returns the words of a text. Each Chinese character is a word.
-fn words(text: &str) -> Vec<&str> {
+pub(crate) fn words(text: &str) -> Vec<&str> {
     text.split_word_bounds().collect()
 }
 
 /// Compares the words of two texts, for one second at most.
-fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
+pub(crate) fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
     capture_diff_slices_deadline(Algorithm::Myers, a, b, Some(Instant::now() + PATIENCE))
 }
 

@@ -13,6 +13,7 @@ use operators::{DocId, Reject, Similarity};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::options::{DedupOptions, Within};
 use crate::cli::configuration::Configuration;
@@ -106,6 +107,11 @@ impl Finished {
             )));
         }
         Ok(Finished { uri: uri.to_owned(), store, path, success })
+    }
+
+    /// Returns all that `_SUCCESS` says.
+    pub fn summary(&self) -> Result<Value> {
+        Ok(serde_json::from_slice(&whole(self.store.as_ref(), &format!("{}/_SUCCESS", self.path))?)?)
     }
 
     /// Returns the options of the run.

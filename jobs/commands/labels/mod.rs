@@ -13,7 +13,7 @@ use self::table::weight_of;
 use crate::cli::exit::WrongUse;
 
 /// Options by which a file of labels is read.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct LabelOptions {
     /// Read the labels as pairs or as clusters [default: clusters where a line has two fields]
     ///

@@ -1,0 +1,89 @@
+//! Figures of what a run has counted.
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::chart::{Axis, Chart};
+use super::lengths::RemovedShares;
+
+/// A chart on the page.
+#[derive(Serialize)]
+pub(super) struct ReportFigure {
+    pub title: &'static str,
+    /// What the chart shows, for those who do not see it.
+    pub said: String,
+    pub svg: String,
+}
+
+/// Draws the figures of a summary. `threshold`: the least similarity of a match, in hundredths.
+pub(super) fn figures(
+    summary: &Value,
+    threshold: Option<u64>,
+    removed: &RemovedShares,
+) -> Result<Vec<ReportFigure>> {
+    let mut figures = Vec::new();
+    let similarity = numbers(&summary["pairs_by_similarity"]);
+    if !similarity.is_empty() {
+        let most = similarity.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |most| most.0);
+        figures.push(ReportFigure {
+            title: "Similarity of the pairs that match",
+            said: format!(
+                "Histogram of the similarity of {} pairs that are not identical; most have {:.2}",
+                similarity.iter().map(|bar| bar.1).sum::<f64>(),
+                most / 100.0
+            ),
+            svg: Chart::Columns {
+                title: String::new(),
+                x: Axis::linear("similarity"),
+                y: Axis::linear("pairs"),
+                columns: similarity.iter().map(|&(hundredth, count)| (hundredth / 100.0, count)).collect(),
+                width: 0.01,
+                mark: threshold.map(|threshold| threshold as f64 / 100.0),
+            }
+            .svg()?,
+        });
+    }
+    let sizes = numbers(&summary["cluster_sizes"]);
+    if !sizes.is_empty() {
+        let largest = sizes.last().map_or(0.0, |size| size.0);
+        figures.push(ReportFigure {
+            title: "Sizes of the clusters",
+            said: format!(
+                "Number of clusters of each size, both axes logarithmic; the largest has {largest} documents"
+            ),
+            svg: Chart::Lines {
+                title: String::new(),
+                x: Axis::logarithmic("documents of a cluster"),
+                y: Axis::logarithmic("clusters"),
+                lines: vec![("clusters".to_owned(), sizes)],
+            }
+            .svg()?,
+        });
+    }
+    if removed.by_length.iter().any(|row| row.removed > 0) {
+        let groups = removed.by_length.iter().map(|row| (row.name.clone(), vec![row.percent]));
+        figures.push(ReportFigure {
+            title: "Removed, by length",
+            said: "Share of the documents of each length that were removed; the table below has the numbers"
+                .to_owned(),
+            svg: Chart::Bars {
+                title: String::new(),
+                y: Axis::linear("percent removed"),
+                series: vec!["removed".to_owned()],
+                groups: groups.collect(),
+            }
+            .svg()?,
+        });
+    }
+    Ok(figures)
+}
+
+/// Returns the numbers of an object whose keys are numbers, in their order.
+fn numbers(object: &Value) -> Vec<(f64, f64)> {
+    let entries = object.as_object().into_iter().flatten();
+    let mut numbers: Vec<(f64, f64)> =
+        entries.filter_map(|(key, value)| Some((key.parse().ok()?, value.as_f64()?))).collect();
+    numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
+    numbers
+}
