@@ -11,7 +11,7 @@ use super::lengths::RemovedShares;
 #[derive(Serialize)]
 pub(super) struct ReportFigure {
     pub title: &'static str,
-    /// What the chart shows, for those who do not see it.
+    /// A sentence about the chart, for those who do not see it.
     pub said: String,
     pub svg: String,
 }

@@ -1,4 +1,4 @@
-//! What was removed, by the length of documents and by the file that they came from.
+//! Counts the removed documents by the length of their texts and by the file that they came from.
 
 use std::collections::BTreeMap;
 

@@ -75,7 +75,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     Ok(0)
 }
 
-/// What the template shows.
+/// All that the template shows.
 #[derive(Serialize)]
 struct ReportPage {
     output: String,

@@ -16,7 +16,7 @@ use crate::progress::Progress;
 const CLUSTERS: usize = 10;
 const MEMBERS: usize = 5;
 
-/// What is shown of an output.
+/// Pairs and clusters that the page shows.
 pub(super) struct ShownSamples {
     pub pairs: Vec<ShownPair>,
     pub clusters: Vec<ShownCluster>,
@@ -104,9 +104,9 @@ fn chosen_pairs(finished: &Finished, count: usize) -> Result<Vec<PairRow>> {
         }
     })?;
     let all = borderline.into_values().chain(anywhere.into_values());
-    let mut all: BTreeMap<_, _> =
+    let all: BTreeMap<_, _> =
         all.map(|pair| ((pair.similarity, Reverse(pair.hamming), pair.places), pair)).collect();
-    Ok(std::mem::take(&mut all).into_values().collect())
+    Ok(all.into_values().collect())
 }
 
 /// Returns the largest clusters with their first members.

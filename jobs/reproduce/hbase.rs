@@ -46,7 +46,7 @@ pub(super) fn reproduce(trials: &mut Trials) -> Result<PaperPage> {
     Ok(page)
 }
 
-/// What can be worked out.
+/// Adds the claims that can be worked out.
 fn arithmetic(page: &mut PaperPage) {
     let in_row = DOCUMENTS * 4 / (1 << 16);
     let rows = [

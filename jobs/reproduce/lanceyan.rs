@@ -100,7 +100,7 @@ fn speed(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
     Ok(())
 }
 
-/// What the article prints of its two sentences.
+/// Adds the claims about what the article prints of its two sentences.
 fn printed(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
     let (run, (codes, apart)) = trials.measured("printed fingerprints and hashCodes", |raw| {
         // A negative int becomes a long with 32 ones before it.

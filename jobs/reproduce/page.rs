@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::trials::{RunNumber, Trials};
 use crate::report::{self, chart::Chart};
 
-/// What became of a claim.
+/// Verdict about a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ClaimVerdict {
     Holds,
@@ -55,7 +55,7 @@ pub(super) struct Claim {
 pub(super) struct PaperPage {
     /// Title of the paper.
     pub title: &'static str,
-    /// What the corpora of this run are, and how they differ from those of the paper.
+    /// Says which corpora this run has, and how they differ from those of the paper.
     pub corpus: String,
     pub claims: Vec<Claim>,
     pub parts: Vec<PagePart>,

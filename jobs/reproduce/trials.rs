@@ -43,7 +43,7 @@ pub(super) struct TrialRun {
     pub file: String,
 }
 
-/// Where trials were made.
+/// The place where trials were made.
 pub(super) struct TrialPlace {
     pub commit: String,
     pub machine: String,

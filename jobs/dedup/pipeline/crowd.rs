@@ -35,7 +35,7 @@ pub(super) struct Crowd {
     of_family: u64,
     /// The texts of a small crowd.
     texts: Option<Spool<u8>>,
-    /// Of a small crowd the records of each section of the map output that was read, as bytes.
+    /// The records of a small crowd, as bytes, by the section of the map output from which they were read.
     records: Option<RefCell<BTreeMap<usize, Spool<u8>>>>,
     spill: SpillBudget,
 }

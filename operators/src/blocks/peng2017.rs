@@ -1,8 +1,8 @@
 //! Peng 2017: paragraphs with a SimHash of their sentences, and sentences of similar paragraphs.
 //! docs/papers/peng2017.md says where the paper leaves a choice.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use md5::{Digest, Md5};
 use sha1::Sha1;
@@ -71,7 +71,7 @@ impl BlockMethod for Peng2017 {
     }
 }
 
-/// What becomes of similar paragraphs.
+/// Decides what becomes of similar paragraphs.
 #[derive(Clone, Copy)]
 struct PengDesign {
     /// Distance from which on a paragraph is new.
@@ -141,10 +141,8 @@ struct PengStore<'a, const WORDS: usize> {
     design: PengDesign,
     /// Different fingerprints of the kept paragraphs, in their order.
     fingerprints: Vec<[u64; WORDS]>,
-    /// Numbers of the paragraphs that have them.
-    numbers: Vec<u32>,
-    /// The same fingerprints.
-    known_fingerprints: HashSet<[u64; WORDS]>,
+    /// The same fingerprints, each with the number of the first paragraph that has it.
+    known_fingerprints: HashMap<[u64; WORDS], u32>,
     /// Numbers of the different paragraphs.
     paragraphs: HashMap<&'a str, u32>,
     /// Numbers of the different sentences.
@@ -154,13 +152,12 @@ struct PengStore<'a, const WORDS: usize> {
 
 impl<'a, const WORDS: usize> PengStore<'a, WORDS> {
     fn new(hash: SentenceHash<WORDS>, design: PengDesign) -> Self {
-        let (fingerprints, numbers, known_fingerprints) = (Vec::new(), Vec::new(), HashSet::new());
+        let (fingerprints, known_fingerprints) = (Vec::new(), HashMap::new());
         let (paragraphs, sentences) = (HashMap::new(), HashMap::new());
         PengStore {
             hash,
             design,
             fingerprints,
-            numbers,
             known_fingerprints,
             paragraphs,
             sentences,
@@ -203,21 +200,23 @@ impl<'a, const WORDS: usize> ParagraphStore<'a> for PengStore<'a, WORDS> {
     fn keep(&mut self, paragraph: &'a str, at: usize, found: &mut FoundBlocks) -> u32 {
         let fingerprint = fingerprint(paragraph, self.hash);
         // Sentences in another order, or other numbers of them, may give a known fingerprint. It is at distance 0.
-        let is_known = !self.known_fingerprints.insert(fingerprint);
-        let nearest = nearest(&self.fingerprints, &fingerprint);
-        let similar = nearest.filter(|(_, distance)| is_known || *distance < self.design.threshold);
+        let known = self.known_fingerprints.get(&fingerprint).copied();
+        let similar = known.or_else(|| {
+            let (at, distance) = nearest(&self.fingerprints, &fingerprint)?;
+            (distance < self.design.threshold).then(|| self.known_fingerprints[&self.fingerprints[at]])
+        });
         let number = match similar {
-            Some((earlier, _)) if self.design.removes_similar => {
-                // What of it stands in an earlier paragraph is not known.
+            Some(earlier) if self.design.removes_similar => {
+                // Which of its bytes stand in an earlier paragraph is not known.
                 found.taken.push(at..at + paragraph.len());
-                self.numbers[earlier]
+                earlier
             }
             Some(_) => self.keep_sentences(paragraph, at, found),
             None => self.keep_whole(paragraph),
         };
-        if !is_known {
+        if known.is_none() {
             self.fingerprints.push(fingerprint);
-            self.numbers.push(number);
+            self.known_fingerprints.insert(fingerprint, number);
         }
         self.paragraphs.insert(paragraph, number);
         number
