@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_chart_has_its_points_and_no_raw_markup() {
-        let lines = vec![("a < b".to_owned(), vec![(10.0, 1.0), (1_000.0, 100.0)])];
+        let points = vec![(10.0, 1.0), (1_000.0, 100.0)];
+        let lines = vec![("a < b".to_owned(), points), ("c".to_owned(), Vec::new())];
         let title = "Pairs & texts".to_owned();
         let chart = Chart::Lines { title, x: Axis::logarithmic("texts"), y: Axis::linear("pairs"), lines };
         let svg = chart.svg().unwrap();
