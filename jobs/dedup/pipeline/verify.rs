@@ -3,7 +3,7 @@
 use std::iter;
 
 use anyhow::Result;
-use operators::flow::{Candidates, Matching, Verify};
+use operators::flow::{Candidates, Matching, Verify, total};
 use operators::search::crowds::Asks;
 use operators::search::map_records::StoredText;
 use operators::sets::{PackedSets, Rule, Sets};
@@ -76,16 +76,51 @@ pub(super) fn verify_round<E: Earlier>(
     at.enter(Stage::Verify);
     let Matched { crowd, asked, open, compared, round, .. } = matched;
     let (pairs, mut new) = (asked.fresh(pairs)?, 0);
-    let each = |_: &mut Worker, pair, similarity| {
+    let mut each = |_: &mut Worker, pair, similarity| {
         new += 1;
         open.add(pair, Some(similarity));
     };
-    *compared += match crowd.texts() {
-        Some(texts) => compare_kept(worker, mapped, pairs, texts, each)?,
-        None => compare(worker, at, mapped, earlier, (pairs, iter::empty(), &[]), |_, _| (), each)?,
-    };
+    let mut pairs = InTurns::new(pairs);
+    while let Some(pairs) = pairs.next(worker)? {
+        *compared += match crowd.texts() {
+            Some(texts) => compare_kept(worker, mapped, pairs, texts, &mut each)?,
+            None => compare(worker, at, mapped, earlier, (pairs, iter::empty(), &[]), |_, _| (), &mut each)?,
+        };
+    }
     *round = if asks == Asks::Nearest { Round::Asked { new, cut } } else { Round::Over };
     Ok(())
+}
+
+/// Number of candidates of a worker that are compared at once, unless they are on disk. Each takes 48 bytes meanwhile, and the texts
+/// of their documents are read once for all of them.
+const AT_ONCE: usize = 1 << 21;
+
+/// Candidates in parts that are compared one after the other.
+struct InTurns {
+    /// The rest; `None` after the last part.
+    rest: Option<Sorted<Pair>>,
+}
+
+impl InTurns {
+    fn new(pairs: Sorted<Pair>) -> Self {
+        InTurns { rest: Some(pairs) }
+    }
+
+    /// Returns the next part of this worker, which may be empty; `None` if no worker has one. All workers must call it.
+    fn next(&mut self, worker: &mut Worker) -> Result<Option<Sorted<Pair>>> {
+        let (part, rest) = match self.rest.take() {
+            // The last of them come first, so that the memory of the others need not be moved.
+            Some(Sorted::InMemory(mut pairs)) if pairs.len() > AT_ONCE => {
+                let part = pairs.split_off(pairs.len() - AT_ONCE);
+                pairs.shrink_to_fit();
+                (Some(Sorted::InMemory(part)), Some(Sorted::InMemory(pairs)))
+            }
+            pairs => (pairs, None),
+        };
+        self.rest = rest;
+        let more = total(worker, usize::from(part.is_some())) > 0;
+        Ok(more.then(|| part.unwrap_or(Sorted::InMemory(Vec::new()))))
+    }
 }
 
 /// Source from which documents are read again.

@@ -4,6 +4,7 @@ use super::{BandRecord, BandSearch};
 use crate::record::DocId;
 use crate::search::candidate_search::{CandidateSearch, PassLoad};
 use crate::search::crowds::PairSink;
+use crate::search::crowds::met_before::ComparedAs;
 use crate::search::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use crate::sides::Sides;
 
@@ -50,6 +51,10 @@ impl BucketSearch for BandSearch {
 
     fn may_match(&self, one: &BandRecord, other: &BandRecord) -> Option<u32> {
         self.sieve.may_match(one.1.1, other.1.1).then_some(0)
+    }
+
+    fn compared_as(record: &BandRecord) -> ComparedAs {
+        (record.1.0, record.1.1.bits())
     }
 
     fn sides(&self) -> Sides {

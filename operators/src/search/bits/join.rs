@@ -7,6 +7,7 @@ use crate::fingerprint::bucket_pairs::PairTaker;
 use crate::record::{DocId, Pair, Row};
 use crate::search::candidate_search::{CandidateSearch, PassLoad};
 use crate::search::crowds::PairSink;
+use crate::search::crowds::met_before::ComparedAs;
 use crate::search::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords};
 use crate::search::key_counters::KeyCounters;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
@@ -100,6 +101,10 @@ impl<W: Bits> BucketSearch for BitSearch<W> {
         Some(distance(one, other)).filter(|&apart| {
             apart <= self.simhash.join.distance() && may_match(self.sieve.as_ref(), one, other)
         })
+    }
+
+    fn compared_as(row: &Row<W>) -> ComparedAs {
+        (row.doc, row.sketch)
     }
 
     fn sides(&self) -> Sides {

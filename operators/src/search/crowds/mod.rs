@@ -6,6 +6,7 @@
 //! docs/design/0072 has the rounds and the proof that the same documents stay.
 
 mod leaders;
+pub mod met_before;
 pub mod place;
 pub mod placed;
 mod recent_pairs;
@@ -191,6 +192,11 @@ impl PairSink {
     /// Whether a document is of the crowd, as far as it is known.
     pub(super) fn is_of_crowd(&self, doc: DocId) -> bool {
         self.crowd.docs.contains_key(&doc) || self.crowd.passed.contains_key(&doc)
+    }
+
+    /// Whether all pairs are taken.
+    fn takes_all(&self) -> bool {
+        self.belongs.is_none()
     }
 
     /// Returns the first error so far.

@@ -239,6 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::leaders::Leaders;
+    use super::super::met_before::Before;
     use super::*;
     use crate::fingerprint::sketch_list::SketchList;
     use crate::sets::PackedSets;
@@ -260,9 +261,9 @@ mod tests {
     /// Whether the second of two texts would ask the first.
     fn asks(places: &[KeepPlace; 2], rule: &Rule) -> bool {
         let mut leaders = Leaders::new(None);
-        leaders.push(3, &places[0]);
+        leaders.push(3, &places[0], Before::default());
         let mut near = Vec::new();
-        leaders.near(&places[1], rule, |leader, _| near.push(leader));
+        leaders.near((&places[1], Before::default()), rule, |leader, _| near.push(leader));
         assert!(near.is_empty() || near == [3]);
         !near.is_empty()
     }

@@ -3,6 +3,7 @@
 use std::collections::BinaryHeap;
 
 use super::leaders::Leaders;
+use super::met_before::{Before, ComparedAs, EarlierBuckets};
 use super::place::{KeepPlace, SETTLED_FIRST, Standing};
 use super::template_numbers::NumberCounts;
 use super::{Asks, PairSink, WHOLE};
@@ -26,6 +27,8 @@ pub trait BucketSearch: CandidateSearch {
     );
     /// Returns the distance of two records of one bucket, unless they cannot match.
     fn may_match(&self, one: &Self::Record, other: &Self::Record) -> Option<u32>;
+    /// Returns what a record is compared by: [`may_match`](Self::may_match) tells the same of records for which this is equal.
+    fn compared_as(record: &Self::Record) -> ComparedAs;
     /// Returns the sides whose pairs are looked for.
     fn sides(&self) -> Sides;
 }
@@ -54,12 +57,13 @@ pub(crate) fn each_equal<R, K: Ord>(
 pub struct PlacedSearch<S> {
     search: S,
     rule: Rule,
+    earlier: EarlierBuckets,
 }
 
 impl<S: BucketSearch> PlacedSearch<S> {
     /// Places the records of a search. `rule`: the rule by which candidates are verified.
     pub fn new(search: S, rule: &Rule) -> Self {
-        PlacedSearch { search, rule: rule.clone() }
+        PlacedSearch { search, rule: rule.clone(), earlier: EarlierBuckets::default() }
     }
 }
 
@@ -85,10 +89,10 @@ impl<S: BucketSearch> CandidateSearch for PlacedSearch<S> {
 
     fn candidates(&mut self, pass: &S::Pass, records: &mut [Self::Record], found: &mut PairSink) -> PassLoad {
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
-        let PlacedSearch { search, rule } = self;
+        let PlacedSearch { search, rule, earlier } = self;
         search.each_bucket(pass, records, &mut |bucket| {
             load.largest_bucket = load.largest_bucket.max(bucket.len() as u64);
-            load.compared += walk(search, rule, bucket, found);
+            load.compared += walk((search, rule), bucket, earlier, found);
         });
         load
     }
@@ -98,14 +102,15 @@ impl<S: BucketSearch> CandidateSearch for PlacedSearch<S> {
 ///
 /// Cost: .3 to 1 ns a pair, and 50 ns for one that may match by the sketches.
 fn walk<S: BucketSearch>(
-    search: &S,
-    rule: &Rule,
+    (search, rule): (&S, &Rule),
     records: &[PlacedRecord<S::Record>],
+    earlier: &mut EarlierBuckets,
     found: &mut PairSink,
 ) -> u64 {
     let asks = found.asks();
     let crowded = asks == Asks::Nearest && records.len() > WHOLE;
-    let mut walk = BucketWalk { search, rule, records, asks, crowded, met: BinaryHeap::new() };
+    let mut walk =
+        BucketWalk { search, rule, records, before: Vec::new(), asks, crowded, met: BinaryHeap::new() };
     if crowded {
         let docs = records.iter().map(|(_, record)| S::doc(record));
         found.crowd.add(docs, (records.len() as u64, S::doc(&records[0].1)));
@@ -113,16 +118,17 @@ fn walk<S: BucketSearch>(
     if !records.iter().any(|record| walk.asks_any(record)) {
         return 0;
     }
+    walk.before = earlier.enter(records.iter().map(|(_, record)| S::compared_as(record)), found.takes_all());
     let numbers = records.iter().map(|(place, _)| &place.numbers);
     let counts = (records.len() > WHOLE).then(|| NumberCounts::new(numbers));
-    let mut before = Standing::ALL.map(|_| Leaders::new(counts.as_ref()));
+    let mut leaders = Standing::ALL.map(|_| Leaders::new(counts.as_ref()));
     let mut compared = 0;
     for (at, record) in records.iter().enumerate() {
         if walk.asks_any(record) {
-            compared += walk.ask(at, &mut before, found);
+            compared += walk.ask(at, &mut leaders, found);
         }
         if walk.leads(record) {
-            before[record.0.standing as usize].push(at, &record.0);
+            leaders[record.0.standing as usize].push(at, &record.0, walk.before[at]);
         }
     }
     compared
@@ -133,6 +139,8 @@ struct BucketWalk<'a, S: BucketSearch> {
     search: &'a S,
     rule: &'a Rule,
     records: &'a [PlacedRecord<S::Record>],
+    /// The earlier buckets of each.
+    before: Vec<Before>,
     asks: Asks,
     /// Whether not all before a record may be asked.
     crowded: bool,
@@ -158,18 +166,18 @@ impl<S: BucketSearch> BucketWalk<'_, S> {
     }
 
     /// Lets a record ask those before it, of each standing. Returns the number of pairs compared.
-    fn ask(&mut self, at: usize, before: &mut [Leaders; 3], found: &mut PairSink) -> u64 {
+    fn ask(&mut self, at: usize, leaders: &mut [Leaders; 3], found: &mut PairSink) -> u64 {
         let (place, record) = &self.records[at];
         let (doc, mut met) = (S::doc(record), std::mem::take(&mut self.met));
         let most = most(doc, (*place, self.crowded), found);
         let (mut compared, mut cut) = (0, false);
-        for (standing, leaders) in Standing::ALL.into_iter().zip(before) {
+        for (standing, leaders) in Standing::ALL.into_iter().zip(leaders) {
             if self.crowded && !asks_those(place, standing) {
                 cut |= place.standing != Standing::Settled && !leaders.is_empty();
                 continue;
             }
             let unsettled = standing != Standing::Settled;
-            compared += leaders.near(place, self.rule, |leader, apart| {
+            compared += leaders.near((place, self.before[at]), self.rule, |leader, apart| {
                 let far = (unsettled, apart, leader, 0);
                 let other = S::doc(&self.records[leader].1);
                 if !self.is_worth(place, leader, apart) {

@@ -29,6 +29,7 @@ mod texts;
 pub use self::texts::PrefixTexts;
 
 use super::candidate_search::{CandidateSearch, PassLoad};
+use super::crowds::met_before::ComparedAs;
 use super::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use super::crowds::{Asks, PairSink};
 use crate::record::{DocId, Pair, Record};
@@ -153,6 +154,10 @@ impl<const WORDS: usize> BucketSearch for PrefixSearch<WORDS> {
         let (smaller, larger) = if one.place() < other.place() { (one, other) } else { (other, one) };
         let reaches = smaller.may_be_smaller() && larger.size() <= self.largest_partner(smaller);
         reaches.then(|| self.may_be_larger(smaller, larger)).flatten()
+    }
+
+    fn compared_as(posting: &Posting<WORDS>) -> ComparedAs {
+        (posting.doc, posting.set)
     }
 
     fn sides(&self) -> Sides {
