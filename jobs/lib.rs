@@ -1,7 +1,7 @@
 //! The jobs of the command line: `dedup`, and in `commands` most others.
 //!
 //! The rooms use each other in one direction, from low to high: `cli`, `launch`, `progress`, `corpus`, `output`,
-//! `dedup`, `state`, `nightly`, `index`, `chunk`, `commands`, `report`, `reproduce`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
+//! `report`, `dedup`, `state`, `nightly`, `index`, `chunk`, `commands`, `reproduce`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
 //! file has the options that all jobs share.
 
 pub mod chunk;
@@ -14,10 +14,11 @@ pub mod launch;
 pub mod nightly;
 mod output;
 mod progress;
-pub mod report;
+mod report;
 pub mod reproduce;
 mod state;
 
+use std::sync::Arc;
 use std::{env, fmt, process};
 
 use anyhow::{Context, Result, bail};
@@ -71,7 +72,7 @@ impl Common {
             ProcessTask::Alone(_) => 1,
         };
         if processes > 1 && !several {
-            bail!(WrongUse("only dedup and nightly run in several processes".to_owned()));
+            bail!(WrongUse("only dedup, nightly and compare run in several processes".to_owned()));
         }
         match start {
             ProcessTask::Launch(launch) => return Ok(Some(launch)),
@@ -103,6 +104,30 @@ impl Common {
         let group = Group::join(role.membership.clone(), job, token, Limits::default(), Box::new(lost))?;
         group.report_panics();
         Ok(group)
+    }
+
+    /// Works as one of the processes of a job, and waits until all have left. `asked`: as for [`Common::join`]. `whole`: what is
+    /// complete when a process is lost after the work, for people.
+    ///
+    /// # Errors
+    /// Those of [`Common::join`] and of the work, which the other processes are told.
+    fn in_group<T: fmt::Debug>(
+        &self,
+        asked: T,
+        whole: &str,
+        work: impl FnOnce(&Arc<Group>, T) -> anyhow::Result<u8>,
+    ) -> anyhow::Result<u8> {
+        let group = Arc::new(self.join(&asked)?);
+        let result = work(&group, asked).and_then(|code| {
+            for gone in group.leave()? {
+                self.warn(format_args!("{gone}; {whole} was complete by then"));
+            }
+            Ok(code)
+        });
+        if let Err(error) = &result {
+            group.fail(&format!("{error:#}"));
+        }
+        result
     }
 
     /// Returns the number of this process in the job.

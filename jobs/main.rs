@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
-use jobs::commands::{check, compare, demo, eval, explain, fingerprint, label, rethreshold, show, tune, why};
-use jobs::{
-    BOUND, Common, advice, become_bound, chunk, dedup, exit_code, index, nightly, report, reproduce, say,
+use jobs::commands::{
+    check, compare, demo, eval, explain, fingerprint, label, report, rethreshold, show, tune, why,
 };
+use jobs::{BOUND, Common, advice, become_bound, chunk, dedup, exit_code, index, nightly, reproduce, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
         }
     };
     let several = match &command.job {
-        Job::Dedup(_) => true,
+        Job::Compare(_) | Job::Dedup(_) => true,
         Job::Nightly(args) => args.several(),
         _ => false,
     };
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
         Job::Eval(args) => eval::run(args),
         Job::Label(args) => label::run(&command.common, &args),
         Job::Explain(args) => explain::run(&command.common, args),
-        Job::Fingerprint(args) => fingerprint::run(args),
+        Job::Fingerprint(args) => fingerprint::run(&command.common, args),
         Job::Index(args) => index::run(&command.common, *args),
         Job::Nightly(args) => nightly::run(&command.common, *args),
         Job::Pack(args) => pack::run(&command.common, args),

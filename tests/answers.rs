@@ -6,6 +6,7 @@ pub mod brute;
 mod corpora;
 mod empty_texts;
 mod families;
+mod fingerprints;
 mod ignored_lines;
 mod invariance;
 mod output;

@@ -19,7 +19,8 @@ const CMD: &str = "cmd";
 /// Files of a case with its results.
 const RESULTS: [&str; 3] = ["stdout", "stderr", "files"];
 /// Beginnings of lines whose numbers differ from run to run.
-const VOLATILE: [&str; 10] = [
+const VOLATILE: [&str; 11] = [
+    "\"report.html\":",
     "CPU milliseconds=",
     "Peak bytes of memory=",
     "Bytes spilled to disk=",
@@ -109,7 +110,10 @@ fn results(case: &Path) -> Results {
     let mut files = String::new();
     for path in folder.files("") {
         let name = path.strip_prefix(folder.path("")).unwrap().display().to_string();
-        if !inputs.contains(&name) {
+        if name.ends_with("report.html") {
+            // It has the times of the run.
+            files.push_str(&format!("{name}\n"));
+        } else if !inputs.contains(&name) {
             let mut contents = fs::read(&path).unwrap();
             contents = String::from_utf8(contents)
                 .map_or_else(|binary| binary.into_bytes(), |text| stable(&text, &folder).into_bytes());
@@ -138,9 +142,9 @@ fn copy(from: &Path, to: &Path) -> Vec<String> {
 }
 
 /// Stages, whose names are the progress of a job that has no records in them yet.
-const STAGES: [&str; 12] = [
-    "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "pack", "unpack",
-    "commit",
+const STAGES: [&str; 13] = [
+    "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "report", "pack",
+    "unpack", "commit",
 ];
 
 /// Returns the text without what differs from run to run.
@@ -169,6 +173,12 @@ fn stable(text: &str, folder: &Folder) -> String {
         // How often progress is shown depends on the machine.
         if line.ends_with(" s left") || line.ends_with(" MB/s") || STAGES.contains(&line) {
             return String::new();
+        }
+        // The page of a run is one of the files.
+        if let Some((files, rest)) = line.split_once(" files, ")
+            && let Some((_, checked)) = rest.split_once(" bytes, all read")
+        {
+            return format!("{files} files, * bytes, all read{checked}\n");
         }
         match VOLATILE.iter().find(|volatile| begin.starts_with(**volatile)) {
             Some(volatile) => format!("{}{volatile} *\n", &line[..indent]),

@@ -119,10 +119,10 @@ impl Folder {
         self.files(folder).into_iter().map(|file| (name(&file), fs::read(&file).unwrap())).collect()
     }
 
-    /// Returns these files of an output, but `_SUCCESS`.
+    /// Returns these files of an output, but `_SUCCESS` and the page, which name the times of the run.
     pub fn output(&self, folder: &str) -> Tree {
         let mut files = self.contents(folder);
-        files.remove("_SUCCESS");
+        files.retain(|name, _| name != "_SUCCESS" && name != "report.html");
         files
     }
 

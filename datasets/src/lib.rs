@@ -23,7 +23,7 @@ pub use error::{Error, MissingField};
 pub use formats::sequence_file::Codec;
 pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
-pub use synthetic::{Synthetic, SyntheticDoc, SyntheticPost, SyntheticPosts};
+pub use synthetic::{Synthetic, SyntheticDoc, SyntheticMixture, SyntheticPost, SyntheticPosts};
 pub use text::contents::contents_bytes;
 pub use text::encoding::{Encoding, RecognisedEncoding};
 pub use text::line_numbers::LineNumbers;
@@ -59,6 +59,8 @@ pub struct Reading {
     pub id: Option<String>,
     /// Field that holds the text. `None` means `text`.
     pub text: Option<String>,
+    /// Whether a text may be a number, which is its text then.
+    pub numbers: bool,
     /// Field that holds the priority: a finite number, without which a record is rejected. `None` if no keep order
     /// asks for it.
     pub priority: Option<String>,
@@ -82,8 +84,8 @@ impl Default for Reading {
         let bad_text = BadText::default();
         let extractors = Arc::default();
         let (max_record_bytes, block_bytes) = (Reading::MAX_RECORD_BYTES, Reading::BLOCK_BYTES);
-        let (id, text, priority, encoding) = Default::default();
-        Reading { id, text, priority, encoding, bad_text, max_record_bytes, block_bytes, extractors }
+        let (id, text, numbers, priority, encoding) = Default::default();
+        Reading { id, text, numbers, priority, encoding, bad_text, max_record_bytes, block_bytes, extractors }
     }
 }
 

@@ -22,6 +22,9 @@ pub enum Content {
     Text,
     /// Any bytes, as values of the class BytesWritable or a column of binaries.
     Bytes,
+    /// Fingerprints of 64 bits, given as eight bytes, the highest first: values of the class LongWritable, or a column
+    /// `fingerprint` of unsigned numbers.
+    Fingerprint,
 }
 
 /// Writer of one packed file.

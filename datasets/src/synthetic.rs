@@ -1,7 +1,9 @@
 //! Synthetic Chinese corpora in which the near-duplicates are known.
 
+mod mixture;
 mod posts;
 
+pub use mixture::SyntheticMixture;
 pub use posts::{SyntheticPost, SyntheticPosts};
 
 /// A corpus that is the same for the same parameters, on any machine.
@@ -26,11 +28,12 @@ pub struct Synthetic {
 /// One document of a [`Synthetic`] corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticDoc {
-    /// Its kind (`post`, `news` or `article`) and its number in the corpus, such as `post-0000017`.
+    /// Its kind (such as `post`, `news` or `article`) and its number in the corpus, such as `post-0000017`.
     pub id: String,
-    /// Text of 20 to 2,100 characters.
+    /// Text; of a [`Synthetic`] corpus 20 to 2,100 characters.
     pub text: String,
-    /// Id of the earlier document that it repeats, and how: `identical`, `whitespace` or `edited`.
+    /// Id of the earlier document that it repeats, and how: `identical`, `whitespace` or `edited`, and in a [`SyntheticMixture`] also
+    /// `message` or `edition`.
     pub duplicate: Option<(String, &'static str)>,
 }
 
@@ -46,8 +49,7 @@ const GRAM: usize = 5;
 impl Synthetic {
     /// Returns the documents in order; each duplicate comes after its original. Memory: 1,024 documents.
     pub fn docs(self) -> impl Iterator<Item = SyntheticDoc> {
-        let words = WORDS.split_whitespace().collect();
-        let mut maker = Maker { random: Random(self.seed), words, window: Vec::new() };
+        let mut maker = Maker::new(Random(self.seed));
         (1..=self.documents).map(move |number| maker.doc(number))
     }
 }
@@ -76,6 +78,10 @@ struct Maker {
 }
 
 impl Maker {
+    fn new(random: Random) -> Self {
+        Maker { random, words: WORDS.split_whitespace().collect(), window: Vec::new() }
+    }
+
     fn doc(&mut self, number: u64) -> SyntheticDoc {
         let choice = self.random.below(100);
         if choice < 71 || self.window.is_empty() {

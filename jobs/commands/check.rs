@@ -8,7 +8,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
 use crate::corpus::at_once::each;
-use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::corpus::output_layout::SUCCESS;
 use crate::output::{Difference, OutputFile, SuccessList, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
@@ -57,7 +57,7 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
             "the {SUCCESS} of \"{output}\" lists no files: an earlier version has written it"
         )));
     };
-    let found = found_below(store.as_ref(), path, FOLDERS)?;
+    let found = found_below(store.as_ref(), path)?;
     let mut differences = files.differences(&found);
     let bytes: u64 = files.0.values().map(|file| file.bytes).sum();
     let mut said = format!("{output}: {} files, {bytes} bytes", files.0.len());

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use datasets::Synthetic;
+use datasets::{Synthetic, SyntheticDoc, SyntheticMixture};
 use serde_json::json;
 
 use crate::cli::exit::WrongUse;
@@ -24,11 +24,15 @@ pub struct Args {
     /// Seed of the corpus: another seed gives another corpus
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Write a corpus as hard as a crawl: posts and reposts, headlines, news, reports of one template, a family of near-equal pages, and
+    /// long articles in several editions
+    #[arg(long)]
+    mixture: bool,
 }
 
 /// Runs the job; returns 0.
 pub fn run(args: Args) -> Result<u8> {
-    let Args { folder, documents, seed } = args;
+    let Args { folder, documents, seed, mixture } = args;
     if folder.exists() {
         bail!(WrongUse(format!("the folder \"{}\" exists", folder.display())));
     }
@@ -41,7 +45,11 @@ pub fn run(args: Args) -> Result<u8> {
     fs::create_dir_all(&folder).with_context(|| format!("could not create \"{}\"", folder.display()))?;
     let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
     let mut duplicates = 0;
-    for doc in (Synthetic { documents, seed }).docs() {
+    let docs: Box<dyn Iterator<Item = SyntheticDoc>> = match mixture {
+        false => Box::new(Synthetic { documents, seed }.docs()),
+        true => Box::new(SyntheticMixture { documents, seed }.docs()),
+    };
+    for doc in docs {
         serde_json::to_writer(&mut corpus, &json!({"id": doc.id, "text": doc.text}))?;
         corpus.write_all(b"\n")?;
         if let Some((original, how)) = doc.duplicate {
@@ -51,7 +59,11 @@ pub fn run(args: Args) -> Result<u8> {
     }
     corpus.flush()?;
     truth.flush()?;
-    let said = format!("{documents} documents, {duplicates} of them duplicates, in \"{}\"", folder.display());
+    let of_seed = if mixture { format!(", of seed {seed}") } else { String::new() };
+    let said = format!(
+        "{documents} documents, {duplicates} of them duplicates, in \"{}\"{of_seed}",
+        folder.display()
+    );
     let _ = writeln!(std::io::stdout(), "{said}");
     Ok(0)
 }

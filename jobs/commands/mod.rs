@@ -15,6 +15,7 @@ pub(crate) mod labels;
 mod pair_trace;
 mod plot;
 pub mod repack;
+pub mod report;
 pub mod rethreshold;
 pub mod show;
 pub(crate) mod side_by_side;

@@ -28,6 +28,8 @@ use crate::output::rejects::Rejects;
 use crate::output::summary::Summary;
 use crate::output::{JobEnd, OutputArgs, OutputFolder, OutputJob};
 use crate::progress::Stage;
+use crate::report::ReportArgs;
+use crate::report::lengths::LengthCounts;
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///
@@ -58,6 +60,8 @@ pub struct Args {
     pairs: Option<PairsOf>,
     #[command(flatten)]
     guards: Guards,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     output_args: OutputArgs,
 }
@@ -115,8 +119,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         (&args.new_output, &args.output_args),
         serde_json::to_value(configuration)?,
     );
-    let (guards, max_rejects, companion) = (&args.guards, None, None);
-    let dedup = DedupJob { job: &job, options: &options, guards, max_rejects, companion };
+    let (guards, max_rejects, report, companion) = (&args.guards, None, args.report, None);
+    let dedup = DedupJob { job: &job, options: &options, guards, max_rejects, report, companion };
     let begun = dedup.begin()?;
     let result = begun.work(|folder| write(&dedup, folder, &finished, args.threshold));
     job.end(begun, result)
@@ -146,6 +150,7 @@ fn write(
             replaced: counters.replaced,
             without_text: counters.without_text,
             shortened: counters.shortened.unwrap_or(0),
+            by_length: LengthCounts::of_shares(&finished.success.removed_by_length),
             code: counters.code,
             without_field: None,
         },
@@ -154,9 +159,7 @@ fn write(
             text_bytes: reference.text_bytes,
             replaced: reference.replaced,
             without_text: reference.without_text,
-            shortened: 0,
-            code: None,
-            without_field: None,
+            ..SideCounts::default()
         }),
         candidates: counters.candidates,
         ignored_lines: counters.ignored_lines,

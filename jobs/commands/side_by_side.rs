@@ -1,14 +1,15 @@
 //! Lays out two texts side by side, with their differences marked.
 
 use std::io;
-use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use similar::DiffOp;
 use terminal_size::{Width, terminal_size};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
+
+use crate::report::marked::{differences, words};
 
 /// Layout of two texts.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,6 @@ const WIDTH: usize = 120;
 const GAP: &str = " │ ";
 /// Number of equal words that are shown on either side of a difference.
 const CONTEXT: usize = 24;
-/// Time after which differences are found only roughly.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Stretch of a text, and the style in which it is shown.
 type Stretch = (String, Style);
@@ -50,16 +49,6 @@ pub(crate) fn only_in_one(a: &str, b: &str) -> [Vec<String>; 2] {
         }
     }
     only
-}
-
-/// Returns the words of a text. Each Chinese character is a word.
-pub(crate) fn words(text: &str) -> Vec<&str> {
-    text.split_word_bounds().collect()
-}
-
-/// Compares the words of two texts, for one second at most.
-pub(crate) fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
-    capture_diff_slices_deadline(Algorithm::Myers, a, b, Some(Instant::now() + PATIENCE))
 }
 
 impl TextLayout {

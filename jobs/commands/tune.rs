@@ -20,7 +20,7 @@ use crate::cli::terminal::print;
 use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, Input, InputDocument, InputOptions};
 use crate::corpus::sample::Sample;
-use crate::dedup::corpus_counts;
+use crate::dedup::{corpus_counts, options::refuse_given};
 use crate::progress::{Progress, Stage};
 
 /// Largest number of documents that are compared each with each: two labels' worth of pairs is 200 MB.
@@ -106,6 +106,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
 
 /// Reads the input, and compares its pairs.
 fn tune(args: &Args, input: Input, lexicon: &Lexicon, progress: &Progress) -> Result<(Tuned, Census)> {
+    refuse_given(&args.method)?;
     let census = Census::of(&input, progress)?;
     let Input { plan, reading, workers } = &input;
     let group = Group::alone(*workers);

@@ -111,6 +111,7 @@ impl InputOptions {
         Ok(Reading {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
+            numbers: false,
             priority: None,
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),

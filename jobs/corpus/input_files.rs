@@ -17,7 +17,7 @@ const TRAINING: [&str; 2] = ["train", "training"];
 const TEST: [&str; 8] = ["test", "tests", "testing", "val", "valid", "validation", "dev", "eval"];
 
 /// The files of a job, each side in the order of their paths.
-pub(super) struct InputFiles {
+pub(crate) struct InputFiles {
     /// Files of the reference, then those of the input.
     pub files: Vec<InputFile>,
     /// Number of files of the reference.

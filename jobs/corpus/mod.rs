@@ -6,7 +6,7 @@
 
 pub(crate) mod at_once;
 pub(crate) mod input;
-mod input_files;
+pub(crate) mod input_files;
 pub(crate) mod output_layout;
 pub(crate) mod own_outputs;
 pub(crate) mod plan;

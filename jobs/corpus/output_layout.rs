@@ -7,7 +7,7 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 13] = [
+pub(crate) const FOLDERS: [&str; 14] = [
     "rejects",
     "labels",
     "statistics",
@@ -21,7 +21,13 @@ pub(crate) const FOLDERS: [&str; 13] = [
     "packed",
     "unpacked",
     "exported",
+    "fingerprints",
 ];
+
+/// Files beside these folders, besides [`SUCCESS`].
+pub(crate) const FILES: [&str; 1] = [REPORT];
+/// Name of the page about a run.
+pub(crate) const REPORT: &str = "report.html";
 
 /// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a
 /// lock, a beat or the folder of a run.

@@ -22,7 +22,7 @@ use crate::progress::{ProgressOptions, Watched};
 /// files are cut; since 4, a split is of one partition.
 pub(crate) const PLACES: u32 = 4;
 /// Number of bytes at the start of a file by which its format is recognised.
-const HEAD_BYTES: usize = 4096;
+pub(crate) const HEAD_BYTES: usize = 4096;
 /// Number of files that are looked at at once.
 const RECOGNISERS: usize = 16;
 /// Sizes of splits that are chosen for the input, in bytes of records: the least and the largest.
@@ -83,9 +83,17 @@ impl Plan {
         split_bytes: Option<u64>,
         local: &Path,
     ) -> Result<Self> {
-        let forced = format.map(named).transpose()?;
-        let InputFiles { files, reference: reference_files } = InputFiles::find(stores, against, inputs)?;
+        Plan::of_files(InputFiles::find(stores, against, inputs)?, format, split_bytes, local)
+    }
 
+    /// Cuts files that were found into splits, as [`Plan::new`] does.
+    pub fn of_files(
+        InputFiles { files, reference: reference_files }: InputFiles,
+        format: Option<&str>,
+        split_bytes: Option<u64>,
+        local: &Path,
+    ) -> Result<Self> {
+        let forced = format.map(named).transpose()?;
         let mut splits: Vec<Split> = Vec::new();
         let mut room = 0;
         let formats = match forced {
@@ -297,7 +305,8 @@ fn named(name: &str) -> Result<&'static dyn Format> {
 ///
 /// Nearly all of the time goes into waiting for the store, so the format of several files is asked for at
 /// once.
-fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
+/// Returns the formats of files. It is an error if none of them is known.
+pub(crate) fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
     let formats = each(RECOGNISERS, files, recognised)?;
     match files.first() {
         Some(file) if formats.iter().all(Option::is_none) => {
@@ -308,7 +317,8 @@ fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
     }
 }
 
-fn recognised(file: &InputFile) -> Result<Option<&'static dyn Format>> {
+/// Returns the format of a file, by its name and the bytes at its start; `None` if it is none that is known.
+pub(crate) fn recognised(file: &InputFile) -> Result<Option<&'static dyn Format>> {
     let blob = file.open(None)?;
     let mut head = vec![0; HEAD_BYTES];
     let length = blob.read_full_at(0, &mut head)?;

@@ -11,6 +11,7 @@ use super::at_once::each_with;
 use super::plan::Plan;
 use super::sample::Sample;
 use super::split::Split;
+use super::unopened_piece::UnopenedPiece;
 use crate::progress::{Progress, Stage, StageTimer};
 
 /// Returns the splits that worker `index` of `peers` reads: those whose numbers are `index` modulo `peers`.
@@ -131,6 +132,12 @@ impl<'a> SplitReader<'a> {
             batch.retain(|doc| sample.holds(doc));
         }
         Ok(Some(batch))
+    }
+
+    /// Returns the path of the file that the last batch is of.
+    pub fn path(&self) -> String {
+        let piece = self.opened.checked_sub(1).and_then(|opened| self.split.pieces.get(opened));
+        piece.map_or(String::new(), UnopenedPiece::uri)
     }
 
     /// Leaves the files before that of a document unread, where each file is one record. So a few documents

@@ -32,6 +32,8 @@ pub(crate) struct Decider {
     distances: bool,
     /// Whether the similarity of each pair is known.
     measured: bool,
+    /// As for [`PairTable::with_sim`].
+    weight_of_sim: Option<u32>,
     /// Whether identical documents may only have equal fingerprints.
     approximate: bool,
     spill: SpillBudget,
@@ -68,6 +70,7 @@ impl Decider {
             resolve: options.resolve,
             keep: options.keep.clone(),
             sides,
+            weight_of_sim: options.method.weight_of_sim(),
             pairs: options.pairs,
             distances: options.method.fingerprints(),
             measured,
@@ -79,7 +82,7 @@ impl Decider {
     /// Decides the clusters of this worker, and writes their rows of `pairs/` and `clusters/`. Returns also
     /// the removals that all workers have decided about the documents of this one.
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<Decided> {
-        let mut pairs = PairTable::new(&self.folder, self.pairs, self.sides);
+        let mut pairs = PairTable::new(&self.folder, self.pairs, self.sides).with_sim(self.weight_of_sim);
         let mut rows = ClusterTable::new(&self.folder);
         let (mut tally, mut value) = (Tally::default(), Vec::new());
         let (stars, measured) = (self.pairs == PairsOf::Deciding, self.measured);

@@ -2,6 +2,8 @@
 //!
 //! The jobs `dedup`, `nightly` and `rethreshold` share it; they differ in where their pairs come from.
 
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
@@ -14,14 +16,16 @@ use super::options::DedupOptions;
 use super::pipeline::SearchResult;
 use super::tally::Tally;
 use super::verdicts::Verdicts;
-use super::write::write;
+use super::write::{WrittenSplits, write};
 use crate::cli::terminal::say;
+use crate::corpus::output_layout::REPORT;
 use crate::corpus::run::Run;
-use crate::output::pair_table::write_no_clusters;
-use crate::output::summary::{Counters, Summary};
-use crate::output::{BegunJob, FileList, JobEnd, JobManifest, OutputFolder, OutputJob, Written};
+use crate::output::pair_table::{PairsOf, write_no_clusters};
+use crate::output::summary::{Counters, RemovedShare, Summary};
+use crate::output::{BegunJob, JobEnd, JobManifest, OutputFolder, OutputJob, Written};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Stage, StageRow, StageTotals, merge, seconds};
+use crate::report::{ReportArgs, ReportSource, ShownTexts};
 
 /// A job that writes an output of `dedup`, as one process of it sees it.
 ///
@@ -32,6 +36,7 @@ pub(crate) struct DedupJob<'a> {
     pub guards: &'a Guards,
     /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,
+    pub report: ReportArgs,
     pub companion: Option<&'a dyn Companion>,
 }
 
@@ -47,19 +52,17 @@ pub(crate) trait Companion: Sync {
 /// Work done before the commit, by one process or by all together.
 #[derive(Deserialize, Serialize)]
 struct Done {
-    written: Written,
-    files: FileList,
+    written: WrittenSplits,
     process: ResourceUsage,
     stages: Vec<StageTotals>,
 }
 
 impl Done {
     fn join(parts: Vec<Done>) -> Result<Self> {
-        let (written, files) = (Written::default(), FileList::default());
-        let mut all = Done { written, files, process: ResourceUsage::default(), stages: Vec::new() };
+        let written = WrittenSplits::default();
+        let mut all = Done { written, process: ResourceUsage::default(), stages: Vec::new() };
         for mut part in parts {
-            all.written.add(part.written);
-            all.files.add(part.files)?;
+            all.written.add(part.written)?;
             all.process.add(&part.process);
             all.stages.append(&mut part.stages);
         }
@@ -118,7 +121,7 @@ impl DedupJob<'_> {
         if let Some((found, tally)) = joined {
             found.rejects.write(folder, 0, &outputs, plan, reading)?;
             if tally.has_no_clusters() {
-                write_no_clusters(folder)?;
+                write_no_clusters(folder, self.options.method.weight_of_sim())?;
             }
             draft = Some(tally.summary(plan, self.job.configuration.clone(), &found, searched));
         }
@@ -129,18 +132,20 @@ impl DedupJob<'_> {
             let earlier = folder.decided.as_ref();
             return earlier.map_or(Ok(JobEnd::default()), |job| self.finish_decided(folder, job));
         }
-        let (written, mut files) = write(&self.job.run, &verdicts, folder)?;
+        let mut written = write(&self.job.run, &verdicts, folder)?;
+        let page = draft.as_ref().filter(|_| !self.report.no_report);
+        let texts = page.map(|draft| self.shown_texts(draft)).transpose()?;
         if group.index() > 0 {
-            files.add(folder.files_of_no_split())?;
+            written.files.add(folder.files_of_no_split())?;
         }
         let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
-        let done = Done { written, files, process, stages: progress.totals() };
+        let done = Done { written, process, stages: progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
         let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
-            summary = draft.map(|draft| self.commit(draft, done, folder)).transpose()?;
+            summary = draft.map(|draft| self.commit(draft, done, folder, texts)).transpose()?;
             Ok(summary.as_ref().is_some_and(|summary| summary.counters.any_rejected()))
         })?;
         Ok(JobEnd { summary, others, rejected })
@@ -180,18 +185,44 @@ impl DedupJob<'_> {
         Ok(JobEnd { rejected: counters.any_rejected(), ..JobEnd::default() })
     }
 
+    /// Returns what the page about the run is made of.
+    fn report(&self, summary: &Summary) -> Result<ReportSource<'_>> {
+        let threshold = self.options.threshold();
+        Ok(ReportSource {
+            output: self.job.output,
+            summary: serde_json::to_value(summary)?,
+            threshold: threshold.map(|least| u64::from(least.as_millionths() / 10_000)),
+            lists_all: self.options.pairs != PairsOf::Deciding,
+            measures: self.options.has_threshold(),
+        })
+    }
+
+    /// Reads the texts that the page shows. Without them there is a page too.
+    fn shown_texts(&self, draft: &Summary) -> Result<ShownTexts> {
+        let Run { group, plan, reading, progress } = &self.job.run;
+        let shown = self.report(draft)?.shown()?;
+        let texts = ShownTexts::read((plan, reading), group.workers(), &shown, progress);
+        Ok(texts.unwrap_or_else(|error| {
+            progress.warn(&format!("the page of the run has no texts: {error:#}"));
+            ShownTexts::default()
+        }))
+    }
+
     /// Commits the output once all processes have written their parts. `draft`: the summary as far as it
     /// was known before they wrote.
     fn commit(
         &self,
         draft: Summary,
-        Done { written, files, process, stages }: Done,
+        Done { written, process, stages }: Done,
         folder: &OutputFolder,
+        texts: Option<ShownTexts>,
     ) -> Result<Summary> {
         let Run { group, progress, .. } = &self.job.run;
         let mut summary = Summary { process, ..draft };
-        let Written { kept, removed, rejected } = written;
-        check_ledger(&summary.counters, written)?;
+        let WrittenSplits { all, by_source, files } = written;
+        let Written { kept, removed, rejected } = all;
+        check_ledger(&summary.counters, all)?;
+        summary.removed_by_source = removed_by_source(by_source);
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
         progress.set_outcomes([kept, removed, rejected]);
         summary.stages = stages.iter().map(StageRow::of).collect();
@@ -203,11 +234,39 @@ impl DedupJob<'_> {
         if let Some(companion) = self.companion {
             summary.state = Some(companion.prepare(&mut summary.counters)?);
         }
+        if let Some(texts) = texts {
+            let mut file = folder.file(REPORT)?;
+            file.write_all(self.report(&summary)?.page(&texts)?.as_bytes())?;
+            file.finish(0)?;
+        }
         let success = folder.commit(&summary, files, &self.job.limits)?;
         self.companion.map_or(Ok(()), Companion::commit)?;
         self.job.write_summary(&success);
         Ok(summary)
     }
+}
+
+/// Number of sources that are told apart.
+const SOURCES: usize = 20;
+
+/// Returns the numbers of documents and of removed ones of each source, the largest first. Those beyond [`SOURCES`] are one.
+fn removed_by_source(by_source: BTreeMap<String, Written>) -> Vec<RemovedShare> {
+    let share = |(name, Written { kept, removed, .. }): (String, Written)| RemovedShare {
+        name,
+        documents: kept + removed,
+        removed,
+    };
+    let mut shares: Vec<RemovedShare> = by_source.into_iter().map(share).collect();
+    shares.sort_by(|a, b| b.documents.cmp(&a.documents).then(a.name.cmp(&b.name)));
+    let others = shares.split_off(SOURCES.min(shares.len()));
+    if !others.is_empty() {
+        shares.push(RemovedShare {
+            name: format!("{} others", others.len()),
+            documents: others.iter().map(|share| share.documents).sum(),
+            removed: others.iter().map(|share| share.removed).sum(),
+        });
+    }
+    shares
 }
 
 /// Checks the ledger: every record read was kept, removed or rejected, and the number of removed records is

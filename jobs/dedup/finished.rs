@@ -21,7 +21,7 @@ use crate::cli::exit::WrongUse;
 use crate::corpus::input::Input;
 use crate::corpus::plan::PLACES;
 use crate::output::rejects::RejectLine;
-use crate::output::summary::{Counters, InputEntry};
+use crate::output::summary::{Counters, InputEntry, RemovedShare};
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
@@ -40,6 +40,8 @@ pub(crate) struct Success {
     #[serde(default)]
     reference: Vec<InputEntry>,
     input: Vec<InputEntry>,
+    #[serde(default)]
+    pub removed_by_length: Vec<RemovedShare>,
     /// The rule by which its records have their places.
     places: u32,
 }

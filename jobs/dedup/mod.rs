@@ -48,6 +48,7 @@ use crate::corpus::same_input::check_same_input;
 use crate::output::pair_table::PairsOf;
 use crate::output::summary::Summary;
 use crate::output::{JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
+use crate::report::ReportArgs;
 
 /// Find near-duplicates and leave a clean corpus
 ///
@@ -71,30 +72,23 @@ pub struct Args {
     #[command(flatten)]
     guards: Guards,
     #[command(flatten)]
+    report: ReportArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     args.memory.give_back();
-    let group = Arc::new(common.join(&args)?);
-    let result = run_with(common, &group, args).and_then(|code| {
-        for gone in group.leave()? {
-            common.warn(format_args!("{gone}; the output was complete by then"));
-        }
-        Ok(code)
-    });
-    if let Err(error) = &result {
-        group.fail(&format!("{error:#}"));
-    }
-    result
+    common.in_group(args, "the output", |group, args| run_with(common, group, args))
 }
 
 fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let Args { paths, mut options, memory, max_rejects, guards, output: output_args } = args;
+    let Args { paths, mut options, memory, max_rejects, guards, report, output: output_args } = args;
     let (output, inputs) = output_and_inputs(&paths)?;
+    options.take_fingerprints()?;
     options.input.limit_records(memory.of_records(group.workers()));
     let lexicon = options.input.lexicon(options.method.cuts_words())?;
     let statistics = options.statistics.as_deref();
@@ -135,7 +129,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         key,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
     };
-    let dedup = DedupJob { job: &job, options: &options, guards: &guards, max_rejects, companion: None };
+    let dedup =
+        DedupJob { job: &job, options: &options, guards: &guards, max_rejects, report, companion: None };
     let begun = dedup.begin()?;
     let result = begun.work(|folder| match dedup.decided_before(folder) {
         Some(end) => end,

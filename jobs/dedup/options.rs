@@ -26,6 +26,13 @@ pub(crate) struct DedupOptions {
     #[arg(long, value_name = "SPEC", default_value = "auto", long_help = method_help())]
     #[serde(with = "text")]
     pub method: Spec,
+    /// Take fingerprints that were made elsewhere in the place of texts, such as those of the job fingerprint
+    ///
+    /// The text of a record is a number then, decimal or 0x and hexadecimal digits: a LongWritable, or by default the field fingerprint.
+    /// The method is simhash, whose hamming, bits and blocks count, and pairs within the distance match.
+    #[arg(long)]
+    #[serde(skip)]
+    pub from_fingerprints: bool,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///
     /// The default is jaccard:0.8 for approximate methods. The splits that hold a candidate are read once
@@ -92,6 +99,16 @@ pub(crate) struct DedupOptions {
     /// By default the statistics are counted in the input. They are kept in OUTPUT/statistics either way.
     #[arg(long, value_name = "PATH")]
     pub statistics: Option<String>,
+}
+
+/// Refuses a method that takes texts as fingerprints, in a job that reads texts.
+pub(crate) fn refuse_given(method: &Spec) -> Result<()> {
+    if method.takes_fingerprints() {
+        bail!(WrongUse(format!(
+            "{method} takes fingerprints in the place of texts, as dedup and nightly alone can"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns the whole help of `--method`.
@@ -189,7 +206,7 @@ impl DedupOptions {
                 split.format.name()
             )));
         }
-        Ok(Reading { priority, ..self.input.reading()? })
+        Ok(Reading { priority, numbers: self.method.takes_fingerprints(), ..self.input.reading()? })
     }
 
     /// Returns which pairs of documents of a plan are looked for.
@@ -205,6 +222,27 @@ impl DedupOptions {
     /// Whether lines are left out of the comparison.
     pub fn ignores_lines(&self) -> bool {
         self.ignore_lines.is_some() || self.ignore_lines_of.is_some()
+    }
+
+    /// Turns the method into one that takes fingerprints as they are, if the user wants it.
+    ///
+    /// # Errors
+    /// [`WrongUse`] if the method has no fingerprints.
+    pub fn take_fingerprints(&mut self) -> Result<()> {
+        if !self.from_fingerprints {
+            return Ok(());
+        }
+        if self.method == Spec::default() {
+            self.method = "simhash".parse()?;
+        }
+        if !self.method.take_fingerprints() {
+            bail!(WrongUse(format!(
+                "--from-fingerprints is for --method simhash, and not for {}",
+                self.method
+            )));
+        }
+        self.input.text_field.get_or_insert_with(|| "fingerprint".to_owned());
+        Ok(())
     }
 
     /// Fills in what the user left open.
@@ -230,6 +268,11 @@ impl DedupOptions {
         }
         self.verify = Some(Verification::of(&self.method, self.verify)?);
         Ok(())
+    }
+
+    /// Whether matches have a least similarity, which could be raised.
+    pub fn has_threshold(&self) -> bool {
+        self.threshold().is_some() || !self.method.clone().thresholds().is_empty()
     }
 
     /// Returns the least similarity of a pair of matching fingerprints; `None` if pairs are not verified.

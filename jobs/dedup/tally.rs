@@ -5,20 +5,17 @@ use std::collections::BTreeMap;
 
 use cluster::InputFile;
 use operators::flow::ClusterBatch;
-use operators::{DocId, Member, Pair, Reason, Sides, Similarity, hash};
+use operators::{DocId, Member, Pair, Reason, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::pipeline::SearchResult;
 use crate::corpus::plan::{PLACES, Plan};
 use crate::output::pair_table::WrittenPair;
-use crate::output::summary::{
-    Counters, InputCounters, InputEntry, ReferenceCounters, SamplePair, Summary, skew,
-};
+use crate::output::summary::{Counters, InputCounters, InputEntry, ReferenceCounters, Summary, skew};
 use crate::progress::usage::ResourceUsage;
-
-/// Greatest number of sample pairs.
-const SAMPLES: usize = 20;
+use crate::report::lengths::LengthCounts;
+use crate::report::samples::RunSamples;
 
 /// Counts of some clusters, of one worker or of all together.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -39,8 +36,8 @@ pub(crate) struct Tally {
     pairs_by_distance: BTreeMap<u32, u64>,
     /// Number of pairs of each similarity, in hundredths.
     pairs_by_similarity: BTreeMap<u32, u64>,
-    /// The pairs with the least hashes of their places.
-    samples: BTreeMap<(u64, DocId, DocId), SamplePair>,
+    removed_by_length: LengthCounts,
+    samples: RunSamples,
 }
 
 /// A cluster by its size and its first document, whose id comes last.
@@ -50,7 +47,7 @@ impl Tally {
     /// Adds the tallies of several workers or processes.
     pub fn join(parts: impl IntoIterator<Item = Tally>) -> Self {
         let mut all = Tally::default();
-        for mut part in parts {
+        for part in parts {
             all.copies += part.copies;
             all.pairs += part.pairs;
             all.removed_identical += part.removed_identical;
@@ -61,8 +58,8 @@ impl Tally {
             add(&mut all.cluster_sizes, part.cluster_sizes);
             add(&mut all.pairs_by_distance, part.pairs_by_distance);
             add(&mut all.pairs_by_similarity, part.pairs_by_similarity);
-            all.samples.append(&mut part.samples);
-            all.drop_samples();
+            all.samples.join(part.samples);
+            all.removed_by_length += part.removed_by_length;
         }
         all
     }
@@ -79,13 +76,15 @@ impl Tally {
         let is_pair = |&&(doc, first): &&(DocId, DocId)| sides.compares(&Pair::new(first, doc, 0));
         self.copies += copies.iter().filter(is_pair).count() as u64;
         for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
+            self.samples.cluster(batch, cluster);
             let (size, first) = (cluster.len() as u64, Reverse(cluster[0].cluster));
             *self.cluster_sizes.entry(size).or_default() += 1;
             if self.largest.as_ref().is_none_or(|largest| (largest.0, largest.1) < (size, first)) {
                 self.largest = Some((size, first, batch.id(first.0).to_owned()));
             }
         }
-        for removed in members.iter().filter_map(|member| member.removed) {
+        for (doc, removed) in members.iter().filter_map(|member| Some((member.doc, member.removed?))) {
+            self.removed_by_length.add(batch.merit(doc).chars);
             *match removed.tie {
                 Reason::Identical => &mut self.removed_identical,
                 Reason::Similar(_) => &mut self.removed_similar,
@@ -105,26 +104,7 @@ impl Tally {
         if let Some(similarity) = row.similarity.map(Similarity::as_millionths) {
             *self.pairs_by_similarity.entry(similarity / 10_000).or_default() += 1;
         }
-        let (low, high) = row.places;
-        let key = (hash::spread(low.0 ^ hash::spread(high.0)), low, high);
-        let worse = || self.samples.last_key_value().is_some_and(|(last, _)| *last < key);
-        if self.samples.len() == SAMPLES && worse() {
-            return;
-        }
-        let sample = SamplePair {
-            a: row.a.to_owned(),
-            b: row.b.to_owned(),
-            distance: row.hamming,
-            similarity: row.similarity.map(Similarity::as_f64),
-        };
-        self.samples.insert(key, sample);
-        self.drop_samples();
-    }
-
-    fn drop_samples(&mut self) {
-        while self.samples.len() > SAMPLES {
-            self.samples.pop_last();
-        }
+        self.samples.pair(row);
     }
 
     /// Whether no cluster was counted.
@@ -180,8 +160,7 @@ impl Tally {
             removed_chain: self.removed_chain,
             ..Counters::default()
         };
-        let samples = self.samples.into_iter().map(|((_, low, high), sample)| ((low, high), sample));
-        let samples: BTreeMap<(DocId, DocId), SamplePair> = samples.collect();
+        let (sample_pairs, borderline_pairs, largest_clusters) = self.samples.finish();
         Summary {
             version: env!("CARGO_PKG_VERSION"),
             configuration,
@@ -191,7 +170,12 @@ impl Tally {
             pairs_by_distance: self.pairs_by_distance,
             pairs_by_similarity: self.pairs_by_similarity,
             blocks: skew(&found.loads),
-            sample_pairs: samples.into_values().collect(),
+            removed_by_length: found.input.by_length.shares(&self.removed_by_length),
+            removed_by_source: Vec::new(),
+            sample_pairs,
+            borderline_pairs,
+            largest_clusters,
+            reject_reasons: found.rejects.reasons(),
             seconds: BTreeMap::from([("search", searched)]),
             stages: Vec::new(),
             reference: reference_files.iter().map(InputEntry::of).collect(),

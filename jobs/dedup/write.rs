@@ -1,10 +1,12 @@
 //! The last reading of the corpus, which writes the kept and the removed records.
 
+use std::collections::BTreeMap;
 use std::iter;
 
 use anyhow::Result;
 use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
+use serde::{Deserialize, Serialize};
 
 use super::verdicts::{RecordFates, Verdicts};
 use crate::corpus::run::Run;
@@ -13,13 +15,37 @@ use crate::corpus::splits;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::{Stage, StageTimer};
 
-/// Writes the kept and removed records of the splits of this process. Returns their numbers and the files
-/// that hold them.
+/// Number of input files up to which each is a source of its own. Of more, the folders are.
+const FILES: usize = 20;
+
+/// What one process, or all together, have written of the splits.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct WrittenSplits {
+    pub all: Written,
+    /// The same by the file or folder that the records came from.
+    pub by_source: BTreeMap<String, Written>,
+    /// The files that hold the records.
+    pub files: FileList,
+}
+
+impl WrittenSplits {
+    /// Adds what others have written.
+    pub fn add(&mut self, other: WrittenSplits) -> Result<()> {
+        self.all.add(other.all);
+        for (source, written) in other.by_source {
+            self.by_source.entry(source).or_default().add(written);
+        }
+        self.files.add(other.files)
+    }
+}
+
+/// Writes the kept and removed records of the splits of this process.
 pub(crate) fn write(
     Run { group, plan, reading, progress }: &Run,
     verdicts: &Verdicts,
     folder: &OutputFolder,
-) -> Result<(Written, FileList)> {
+) -> Result<WrittenSplits> {
+    let by_file = plan.files_by_side().1.len() <= FILES;
     let outputs = folder.map_outputs();
     let results = splits::each_input_split(plan, group, (progress, Stage::Write), |at, number, split| {
         let mut verdicts = verdicts.of_split(number, outputs.open_rejects(number)?)?;
@@ -30,16 +56,28 @@ pub(crate) fn write(
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
         write_split(split, number, reading, &mut verdicts, folder, at, &mut task)?;
+        if !by_file {
+            task.by_source = by_folder(std::mem::take(&mut task.by_source));
+        }
         folder.task(number, &task)?;
         Ok(task)
     })?;
     folder.write_held()?;
-    let (mut all, mut all_files) = (Written::default(), FileList::default());
-    for task in results {
-        all.add(task.written);
-        all_files.add(task.files)?;
+    let mut all = WrittenSplits::default();
+    for TaskManifest { written, by_source, files, .. } in results {
+        all.add(WrittenSplits { all: written, by_source, files })?;
     }
-    Ok((all, all_files))
+    Ok(all)
+}
+
+/// Adds up what was written of the files of each folder.
+fn by_folder(by_file: BTreeMap<String, Written>) -> BTreeMap<String, Written> {
+    let mut folders = BTreeMap::<String, Written>::new();
+    for (file, written) in by_file {
+        let folder = file.rfind('/').map_or(file.as_str(), |slash| &file[..=slash]);
+        folders.entry(folder.to_owned()).or_default().add(written);
+    }
+    folders
 }
 
 /// Writes the records of one split as their fates say, and notes numbers and files in `task`.
@@ -52,12 +90,13 @@ pub(crate) fn write_split(
     at: &StageTimer,
     task: &mut TaskManifest,
 ) -> Result<()> {
-    let (parts, written) = (SplitParts::new(folder, number, split.partition()), &mut task.written);
+    let parts = SplitParts::new(folder, number, split.partition());
     let reading = split.reading(reading);
     let mut writer = split.format.writer(&parts, &reading);
     let mut next = 0;
     for unopened in &split.pieces {
         let piece = unopened.open()?;
+        let written = task.by_source.entry(unopened.uri()).or_default();
         let first = next;
         let mut each = iter::from_fn(|| {
             let fate = fates.next(DocId::new(number, next));
@@ -85,6 +124,7 @@ pub(crate) fn write_split(
         at.read(next - first, unopened.bytes());
         at.done(unopened.bytes());
     }
+    task.by_source.values().for_each(|written| task.written.add(*written));
     if fates.stands_for_all() {
         keep_none(split, &parts, writer.as_mut())?;
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::exit::WrongUse;
 use crate::corpus::input::hash_of_words;
-use crate::dedup::options::Verification;
+use crate::dedup::options::{Verification, refuse_given};
 use crate::output::read_sealed;
 
 /// Version of the format of an index.
@@ -63,6 +63,7 @@ impl IndexSettings {
             verify => Some(verify.parse().map_err(anyhow::Error::msg)?),
         };
         let spec: Spec = self.method.parse()?;
+        refuse_given(&spec)?;
         let least = verify.and_then(|verify| verify.0);
         let method = spec.method(lexicon, &Statistics::default(), least)?;
         let keys = KeptKeys::new(&method, Secret::of_words(self.secret));
@@ -97,6 +98,7 @@ pub(super) fn new(
     lexicon: &Lexicon,
     secret: Secret,
 ) -> Result<IndexSettings> {
+    refuse_given(method)?;
     if method.counted().is_some() {
         bail!(WrongUse(format!(
             "the method {method} weighs features by a whole corpus, which an index does not have: take weights=tf"

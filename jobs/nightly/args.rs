@@ -13,6 +13,7 @@ use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
 use crate::dedup::options::RefusedLines;
 use crate::output::OutputArgs;
+use crate::report::ReportArgs;
 use crate::state::{NightEntry, Pinned, StateManifest};
 
 /// Help of an option that several nights may share.
@@ -77,6 +78,8 @@ pub(super) struct NightArgs {
     #[command(flatten)]
     pub guards: Guards,
     #[command(flatten)]
+    pub report: ReportArgs,
+    #[command(flatten)]
     pub output_args: OutputArgs,
 }
 
@@ -123,6 +126,7 @@ impl NightArgs {
             given: PinnedOptions::default(),
             options,
             refused: RefusedLines::default(),
+            report: ReportArgs { no_report: false },
             output_args: OutputArgs { overwrite: true, summary_json: None },
             since: None,
             partition: String::new(),

@@ -22,7 +22,7 @@ use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
-use crate::dedup::dedup_job::DedupJob;
+use crate::dedup::dedup_job::{Companion, DedupJob};
 use crate::dedup::options::DedupOptions;
 use crate::output::{Key, OutputJob};
 use crate::state::{
@@ -32,17 +32,7 @@ use crate::state::{
 
 /// Runs a night as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub(super) fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
-    let group = Arc::new(common.join(&args)?);
-    let result = Night::new(common, &group, args).and_then(Night::run).and_then(|code| {
-        for gone in group.leave()? {
-            common.warn(format_args!("{gone}; the night was complete by then"));
-        }
-        Ok(code)
-    });
-    if let Err(error) = &result {
-        group.fail(&format!("{error:#}"));
-    }
-    result
+    common.in_group(args, "the night", |group, args| Night::new(common, group, args)?.run())
 }
 
 /// A night that is planned, as one process of the job sees it.
@@ -279,7 +269,8 @@ impl<'a> Night<'a> {
             ..NightEntry::default()
         };
         let (options, guards, max_rejects) = (&of_dedup, &args.guards, args.max_rejects);
-        let dedup = DedupJob { job: &job, options, guards, max_rejects, companion: Some(&commit) };
+        let (report, companion) = (args.report, Some(&commit as &dyn Companion));
+        let dedup = DedupJob { job: &job, options, guards, max_rejects, report, companion };
         let begun = dedup.begin()?;
         let work = NightWork {
             dedup: &dedup,

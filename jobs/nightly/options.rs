@@ -169,6 +169,7 @@ impl NightlyOptions {
             Policy::Keep(keep) => keep.clone(),
         };
         DedupOptions {
+            from_fingerprints: false,
             method: self.method.clone(),
             verify: self.verify,
             resolve: Resolve::Greedy,

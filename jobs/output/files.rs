@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::requests::AT_ONCE;
 use crate::corpus::at_once::each;
-use crate::corpus::output_layout::FOLDERS;
+use crate::corpus::output_layout::{FILES, FOLDERS};
 
 /// Number of names in a range of a listing: a page of most services.
 const LISTED_AT_ONCE: usize = if cfg!(test) { 2 } else { 1_000 };
@@ -120,19 +120,26 @@ impl FileList {
     }
 }
 
-/// Returns the lengths of all files below some folders of `base`, by their paths below `base`.
-pub(crate) fn found_below<'a>(
-    store: &dyn Store,
-    base: &str,
-    folders: impl IntoIterator<Item = &'a str>,
-) -> Result<BTreeMap<String, u64>, cluster::Error> {
-    let mut found = BTreeMap::new();
-    for folder in folders {
-        for entry in store.everything(&format!("{base}/{folder}"))? {
-            found.insert(entry.path[base.len() + 1..].to_owned(), entry.bytes);
-        }
+/// Returns the lengths of all files of an output, by their paths below its folder `base`.
+pub(crate) fn found_below(store: &dyn Store, base: &str) -> Result<BTreeMap<String, u64>, cluster::Error> {
+    let mut entries = found_beside(store, base)?;
+    for folder in FOLDERS {
+        entries.append(&mut store.everything(&format!("{base}/{folder}"))?);
     }
-    Ok(found)
+    Ok(by_name(entries, base))
+}
+
+/// Returns the files of an output that are in none of its folders.
+fn found_beside(store: &dyn Store, base: &str) -> Result<Vec<cluster::Entry>, cluster::Error> {
+    let mut entries = Vec::new();
+    for file in FILES {
+        entries.append(&mut store.children_if_any(&format!("{base}/{file}"))?);
+    }
+    Ok(entries)
+}
+
+fn by_name(entries: Vec<cluster::Entry>, base: &str) -> BTreeMap<String, u64> {
+    entries.into_iter().map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes)).collect()
 }
 
 /// Returns the files below all folders of an output as [`found_below`] does, but makes several listings at
@@ -161,8 +168,8 @@ pub(super) fn found_in_ranges(
     let found = each(AT_ONCE, &ranges, |(folder, after, until)| {
         Ok(store.everything_between(&format!("{base}/{folder}"), after.as_deref(), until.as_deref())?)
     })?;
-    let files = found.into_iter().flatten();
-    Ok(files.map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes)).collect())
+    let beside = found_beside(store, base)?;
+    Ok(by_name(found.into_iter().flatten().chain(beside).collect(), base))
 }
 
 #[cfg(test)]
@@ -182,8 +189,12 @@ mod tests {
                     store.create_new(&format!("{base}/{folder}/{name}"), &[b'x'; 3]).unwrap();
                 }
             }
-            let all = found_below(&store, base, FOLDERS).unwrap();
-            assert_eq!(all.len(), 3 * found.len());
+            store.remove(&format!("{base}/report.html")).unwrap();
+            if found.len() > 4 {
+                store.create_new(&format!("{base}/report.html"), b"<html>").unwrap();
+            }
+            let all = found_below(&store, base).unwrap();
+            assert_eq!(all.len(), 3 * found.len() + usize::from(found.len() > 4));
             assert_eq!(found_in_ranges(&store, base, &files).unwrap(), all, "{found}");
         }
     }

@@ -37,6 +37,9 @@ pub(crate) struct TaskManifest {
     pub decided: u64,
     #[serde(flatten)]
     pub written: Written,
+    /// The same by the file or folder that the records came from.
+    #[serde(default)]
+    pub by_source: BTreeMap<String, Written>,
     /// Files of the split in the output.
     pub files: FileList,
 }

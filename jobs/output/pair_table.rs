@@ -28,11 +28,18 @@ pub(crate) struct PairTable<'a> {
     table: OutputTable<'a>,
     of: PairsOf,
     sides: Sides,
+    /// Weight of the similarity in the column `sim`, if there is one.
+    weight_of_sim: Option<u32>,
 }
 
 impl<'a> PairTable<'a> {
     pub fn new(folder: &'a OutputFolder, of: PairsOf, sides: Sides) -> Self {
-        PairTable { table: OutputTable::new(folder, "pairs"), of, sides }
+        PairTable { table: OutputTable::new(folder, "pairs"), of, sides, weight_of_sim: None }
+    }
+
+    /// Gives the table a column `sim` if there is a weight: 1 / (distance + 1) + weight * similarity.
+    pub fn with_sim(self, weight: Option<u32>) -> Self {
+        PairTable { weight_of_sim: weight, ..self }
     }
 
     /// Adds rows to the part of a split.
@@ -40,7 +47,12 @@ impl<'a> PairTable<'a> {
         &mut self,
         split: u32,
     ) -> TableRows<'_, 'a, WrittenPair<'r>, impl Fn(&[WrittenPair<'r>]) -> Vec<TableColumn> + use<'r>> {
-        self.table.rows(split, pair_columns)
+        let weight = self.weight_of_sim;
+        self.table.rows(split, move |rows: &[WrittenPair]| {
+            let mut columns = pair_columns(rows);
+            columns.extend(weight.map(|weight| sim_column(rows, weight)));
+            columns
+        })
     }
 
     /// Writes the pairs of some clusters that are looked for, and calls `each` with every row. `distance`: the distance of a
@@ -122,11 +134,20 @@ fn pair_columns(rows: &[WrittenPair]) -> Vec<TableColumn> {
     ]
 }
 
-/// Writes `pairs/` and `clusters/` of an output without clusters: one part each, without rows.
-pub(crate) fn write_no_clusters(folder: &OutputFolder) -> Result<()> {
+fn sim_column(rows: &[WrittenPair], weight: u32) -> TableColumn {
+    let sim = |row: &WrittenPair| {
+        let (distance, similarity) = (row.hamming?, row.similarity?);
+        Some(1.0 / f64::from(distance + 1) + f64::from(weight) * similarity.as_f64())
+    };
+    ("sim", Arc::new(Float64Array::from_iter(rows.iter().map(sim))), true)
+}
+
+/// Writes `pairs/` and `clusters/` of an output without clusters: one part each, without rows. `weight_of_sim`: as for
+/// [`PairTable::with_sim`].
+pub(crate) fn write_no_clusters(folder: &OutputFolder, weight_of_sim: Option<u32>) -> Result<()> {
     let none = ClusterBatch::default();
-    let (mut pairs, mut clusters) =
-        (PairTable::new(folder, PairsOf::Firsts, Sides::default()), ClusterTable::new(folder));
+    let pairs = PairTable::new(folder, PairsOf::Firsts, Sides::default());
+    let (mut pairs, mut clusters) = (pairs.with_sim(weight_of_sim), ClusterTable::new(folder));
     pairs.write(&none, false, |_| None, |_| ())?;
     clusters.write(&none, &[], false)?;
     pairs.finish()?;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
 use super::map_output::{self, MapOutputs};
+use super::summary::RejectReason;
 use crate::cli::exit::{AllRejected, Guarded};
 use crate::corpus::plan::Plan;
 
@@ -95,6 +96,20 @@ impl Rejects {
     /// Returns the first reject.
     pub fn first(&self) -> Option<&Reject> {
         self.first.as_ref()
+    }
+
+    /// Returns the kinds of reasons with the last reject of each, the commonest first.
+    pub fn reasons(&self) -> Vec<RejectReason> {
+        let of_kind = |(records, Reject { path, offset, reason, head, .. }): &(u64, Reject)| RejectReason {
+            records: *records,
+            reason: reason.clone(),
+            uri: path.clone(),
+            offset: *offset,
+            head: head.clone(),
+        };
+        let mut reasons: Vec<RejectReason> = self.kinds.values().map(of_kind).collect();
+        reasons.sort_by_key(|reason| Reverse(reason.records));
+        reasons
     }
 
     /// Returns an error if records of the input were rejected and none was read. It shows the commonest reason with an example.
@@ -275,6 +290,9 @@ impl<'a> LineNumbering<'a> {
 
     /// Puts the line into the reason of a reject. Must be called in the order of the corpus.
     pub fn number(&mut self, reject: &mut Reject) -> Result<()> {
+        if reject.reason.ends_with(Reject::BY_RECORD) {
+            return Ok(());
+        }
         if self.path != reject.path {
             self.path.clone_from(&reject.path);
             self.numbers = self.open(reject)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cluster::InputFile;
+use operators::DocId;
 use operators::search::PassLoad;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,8 +29,18 @@ pub(crate) struct Summary {
     pub pairs_by_similarity: BTreeMap<u32, u64>,
     /// Distribution of the rows of each block over buckets and workers.
     pub blocks: Vec<BlockSkew>,
-    /// Up to 20 pairs, from all over the corpus.
+    /// Documents read and removed, by the length of their texts in characters. A run that did not read them has none.
+    pub removed_by_length: Vec<RemovedShare>,
+    /// The same by the file or folder that they came from, the largest first.
+    pub removed_by_source: Vec<RemovedShare>,
+    /// Up to 25 pairs, from all over the corpus.
     pub sample_pairs: Vec<SamplePair>,
+    /// Up to 25 of the 200 pairs that are the least similar of those that match, the least similar first.
+    pub borderline_pairs: Vec<SamplePair>,
+    /// The largest clusters, the largest first.
+    pub largest_clusters: Vec<SampleCluster>,
+    /// Reasons for which records were rejected, the commonest first.
+    pub reject_reasons: Vec<RejectReason>,
     /// Seconds that each part of the run took.
     pub seconds: BTreeMap<&'static str, f64>,
     /// Stages of the run, without the commit, which is not done when this is written.
@@ -92,13 +103,51 @@ pub(crate) struct BlockSkew {
 }
 
 /// Pair of documents, for people to look at.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct SamplePair {
     pub a: String,
     pub b: String,
     /// Distance, if the method has one.
     pub distance: Option<u32>,
     pub similarity: Option<f64>,
+    /// Positions of `a` and `b` in the corpus.
+    pub places: (DocId, DocId),
+}
+
+/// Cluster with its first documents, for people to look at.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct SampleCluster {
+    pub name: String,
+    /// Number of its documents.
+    pub size: u64,
+    /// Some of them.
+    pub members: Vec<SampleMember>,
+}
+
+/// Document of a cluster.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct SampleMember {
+    pub id: String,
+    pub place: DocId,
+    pub kept: bool,
+}
+
+/// Documents of one class, and how many of them were removed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct RemovedShare {
+    pub name: String,
+    pub documents: u64,
+    pub removed: u64,
+}
+
+/// Records that were rejected for reasons that differ in numbers alone, with the last of them.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct RejectReason {
+    pub records: u64,
+    pub reason: String,
+    pub uri: String,
+    pub offset: u64,
+    pub head: String,
 }
 
 /// Sums up the loads of all workers, block by block.

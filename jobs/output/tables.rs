@@ -136,6 +136,7 @@ impl<'a> CorrectionTable<'a> {
 /// Writes `labels/`; returns the number of rows.
 pub(crate) fn write_labels<'a>(
     folder: &OutputFolder,
+    measures: &[Measure],
     mut rows: impl Iterator<Item = LabelRow<'a>>,
 ) -> Result<u64> {
     let mut table = OutputTable::new(folder, "labels");
@@ -144,8 +145,9 @@ pub(crate) fn write_labels<'a>(
             ("id", strings(rows.iter().map(|row| Some(row.id))), false),
             ("label", strings(rows.iter().map(|row| Some(row.label))), false),
         ];
-        for (at, measure) in Measure::ALL.into_iter().enumerate() {
-            columns.push((measure.name(), strings(rows.iter().map(|row| Some(row.nearest[at]))), false));
+        for measure in measures {
+            let nearest = rows.iter().map(|row| Some(row.nearest[*measure as usize]));
+            columns.push((measure.name(), strings(nearest), false));
         }
         columns
     });

@@ -16,6 +16,7 @@ pub(crate) enum Stage {
     Verify,
     Resolve,
     Write,
+    Report,
     Pack,
     Unpack,
     Put,
@@ -25,7 +26,7 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 14] = [
+    pub const ALL: [Stage; 15] = [
         Stage::Start,
         Stage::Census,
         Stage::Count,
@@ -35,6 +36,7 @@ impl Stage {
         Stage::Verify,
         Stage::Resolve,
         Stage::Write,
+        Stage::Report,
         Stage::Pack,
         Stage::Unpack,
         Stage::Put,
@@ -43,9 +45,9 @@ impl Stage {
     ];
 
     /// Names of all stages, in the same order.
-    const NAMES: [&str; 14] = [
-        "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "pack", "unpack",
-        "put", "export", "commit",
+    const NAMES: [&str; 15] = [
+        "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "report", "pack",
+        "unpack", "put", "export", "commit",
     ];
 
     /// Returns the name of the stage for people and machines.

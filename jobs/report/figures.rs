@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::chart::{Axis, Chart};
-use super::lengths::RemovedShares;
+use crate::output::summary::RemovedShare;
 
 /// A chart on the page.
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ pub(super) struct ReportFigure {
 pub(super) fn figures(
     summary: &Value,
     threshold: Option<u64>,
-    removed: &RemovedShares,
+    by_length: &[RemovedShare],
 ) -> Result<Vec<ReportFigure>> {
     let mut figures = Vec::new();
     let similarity = numbers(&summary["pairs_by_similarity"]);
@@ -29,7 +29,7 @@ pub(super) fn figures(
         figures.push(ReportFigure {
             title: "Similarity of the pairs that match",
             said: format!(
-                "Histogram of the similarity of {} pairs that are not identical; most have {:.2}",
+                "Histogram of the similarity of {} pairs that are not identical; {:.2} is the commonest",
                 similarity.iter().map(|bar| bar.1).sum::<f64>(),
                 most / 100.0
             ),
@@ -61,8 +61,9 @@ pub(super) fn figures(
             .svg()?,
         });
     }
-    if removed.by_length.iter().any(|row| row.removed > 0) {
-        let groups = removed.by_length.iter().map(|row| (row.name.clone(), vec![row.percent]));
+    if by_length.iter().any(|share| share.removed > 0) {
+        let percent = |share: &RemovedShare| 100.0 * share.removed as f64 / share.documents.max(1) as f64;
+        let groups = by_length.iter().map(|share| (share.name.clone(), vec![percent(share)]));
         figures.push(ReportFigure {
             title: "Removed, by length",
             said: "Share of the documents of each length that were removed; the table below has the numbers"

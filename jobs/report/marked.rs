@@ -1,12 +1,15 @@
-//! Two texts with their differences marked, for a page.
+//! Two texts with their differences marked, for a page; and the differences of two texts.
+
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use similar::DiffOp;
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use unicode_segmentation::UnicodeSegmentation;
 
-use crate::commands::side_by_side::{differences, words};
+use super::texts::ShownText;
 
-/// Number of characters of a text that are shown at most.
-const MOST_CHARS: usize = 2_000;
+/// Time after which differences are found only roughly.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Number of equal words that are shown on either side of a difference.
 const CONTEXT: usize = 40;
 
@@ -18,10 +21,10 @@ pub(super) struct MarkedStretch {
     pub marked: bool,
 }
 
-/// Returns the stretches of both texts. Long ones that both have are shortened, and long texts cut.
-pub(super) fn marked(a: &str, b: &str) -> [Vec<MarkedStretch>; 2] {
-    let [(a, cut_a), (b, cut_b)] = [a, b].map(cut);
-    let (a, b) = (words(a), words(b));
+/// Returns the stretches of both texts. Long ones that both have are shortened.
+pub(super) fn marked(a: &ShownText, b: &ShownText) -> [Vec<MarkedStretch>; 2] {
+    let left_out = [a.left_out, b.left_out];
+    let (a, b) = (words(&a.text), words(&b.text));
     let mut stretches = [Vec::new(), Vec::new()];
     for op in differences(&a, &b) {
         let marked = !matches!(op, DiffOp::Equal { .. });
@@ -34,20 +37,23 @@ pub(super) fn marked(a: &str, b: &str) -> [Vec<MarkedStretch>; 2] {
             }
         }
     }
-    for (stretches, cut) in stretches.iter_mut().zip([cut_a, cut_b]) {
-        if cut > 0 {
-            stretches.push(MarkedStretch { text: format!(" … and {cut} characters more"), marked: false });
+    for (stretches, left_out) in stretches.iter_mut().zip(left_out) {
+        if left_out > 0 {
+            let text = format!(" … and {left_out} characters more");
+            stretches.push(MarkedStretch { text, marked: false });
         }
     }
     stretches
 }
 
-/// Cuts a text, and returns the number of characters that are left out.
-pub(super) fn cut(text: &str) -> (&str, usize) {
-    match text.char_indices().nth(MOST_CHARS) {
-        Some((end, _)) => (&text[..end], text[end..].chars().count()),
-        None => (text, 0),
-    }
+/// Returns the words of a text. Each Chinese character is a word.
+pub(crate) fn words(text: &str) -> Vec<&str> {
+    text.split_word_bounds().collect()
+}
+
+/// Compares the words of two texts, for one second at most.
+pub(crate) fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
+    capture_diff_slices_deadline(Algorithm::Myers, a, b, Some(Instant::now() + PATIENCE))
 }
 
 fn shortened(words: &[&str]) -> String {
@@ -73,6 +79,7 @@ mod tests {
 
     #[test]
     fn what_differs_is_marked_and_the_rest_is_shortened() {
+        let marked = |a: &str, b: &str| marked(&ShownText::of(a), &ShownText::of(b));
         let [a, b] = marked("今天是晴天", "今天是雨天气");
         assert_eq!((shown(&a).as_str(), shown(&b).as_str()), ("今天是[晴]天", "今天是[雨]天[气]"));
         let long = "文".repeat(1_000);

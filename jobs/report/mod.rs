@@ -1,98 +1,88 @@
-//! `report`: a page about a finished output that people look at, and its tables without Parquet.
+//! A page about a run that people look at.
 //!
-//! `figures.rs` draws what `_SUCCESS` counts, `samples.rs` chooses pairs and clusters and reads their texts, `lengths.rs` counts what
-//! was removed by length and source, `marked.rs` marks the differences of two texts, `tables.rs` writes CSV and JSON, and
-//! `page.html` is the template. docs/design/0075-report.md has the choices. This room uses `cli`, `corpus`, `dedup` and `commands`;
-//! `reproduce` uses its charts.
+//! `samples.rs` chooses pairs and clusters while the run decides, `lengths.rs` counts documents by length, `texts.rs` reads the texts
+//! that are shown, `marked.rs` marks their differences, `figures.rs` draws what `_SUCCESS` counts by `chart.rs`, and
+//! `page.html` is the template. docs/design/0075-report.md has the choices. This room uses `corpus` and `output`; `dedup` writes
+//! a page with each output, the command `report` writes one again, and `reproduce` uses the charts.
 
 pub(crate) mod chart;
 mod figures;
-mod lengths;
-mod marked;
-mod samples;
-mod tables;
+pub(crate) mod lengths;
+pub(crate) mod marked;
+pub(crate) mod samples;
+mod texts;
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use cluster::Stores;
 use minijinja::Environment;
-use operators::Reject;
-use serde::Serialize;
-use serde_json::{Value, json};
+use operators::DocId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use self::figures::{ReportFigure, figures};
-use self::lengths::RemovedShares;
-use self::samples::{ShownCluster, ShownPair, ShownSamples};
-use crate::Common;
-use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
-use crate::dedup::finished::Finished;
-use crate::output::pair_table::PairsOf;
+use self::marked::{MarkedStretch, marked};
+pub(crate) use self::texts::ShownTexts;
+use self::texts::{name, visible};
+use crate::output::summary::{RejectReason, RemovedShare, SampleCluster, SamplePair};
 
-/// Write a page about a finished output, or its tables as CSV or JSON
-///
-/// The page is one HTML file that needs no network: what was read, found and removed, how similar the pairs are, how large the
-/// clusters, samples with the differences marked, rejected records, and what to do next. The input is read again for the texts.
-#[derive(clap::Args)]
-pub struct Args {
-    /// A finished output of dedup
-    #[arg(value_parser = paths())]
-    output: String,
-    /// File of the page [default: report.html in the working directory]
-    #[arg(long, value_name = "FILE", value_parser = paths())]
-    to: Option<String>,
-    /// Write pairs, clusters and counters as CSV into this folder, and no page unless --to is there
-    #[arg(long, value_name = "FOLDER", value_parser = paths())]
-    csv: Option<String>,
-    /// The same as JSON lines
-    #[arg(long, value_name = "FOLDER", value_parser = paths())]
-    json: Option<String>,
-    /// Number of sample pairs
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pairs: usize,
+/// Option of the jobs that write a page with their output.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// Do not write the page report.html into the output
+    ///
+    /// It shows what the run has found, with some texts of the corpus.
+    #[arg(long)]
+    pub no_report: bool,
 }
 
-/// Number of rejected records that the page shows.
-const REJECTS: usize = 20;
+/// What a page is made of, besides the texts.
+pub(crate) struct ReportSource<'a> {
+    /// Address of the output.
+    pub output: &'a str,
+    /// The content of `_SUCCESS`.
+    pub summary: Value,
+    /// The least similarity of a match, in hundredths.
+    pub threshold: Option<u64>,
+    /// Whether every match is listed, so that another threshold can be told.
+    pub lists_all: bool,
+    /// Whether matches have a least similarity that could be raised.
+    pub measures: bool,
+}
 
-/// Runs the job; returns 0.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let finished = Finished::open(&Stores::new(), &args.output)?;
-    if let Some(folder) = &args.csv {
-        tables::write_csv(&finished, folder)?;
-    }
-    if let Some(folder) = &args.json {
-        tables::write_json(&finished, folder)?;
-    }
-    let (to, alone) = (args.to.as_deref(), args.csv.is_none() && args.json.is_none());
-    let Some(to) = to.or(alone.then_some("report.html")) else { return Ok(0) };
-    let file = ReportFile::check(to)?;
-    let page = ReportPage::of(&finished, args.pairs, common)?;
-    file.replace(page.html()?)?;
-    print(format_args!("{to}\n"))?;
-    Ok(0)
+/// Members of `_SUCCESS` that the page shows in its own way.
+#[derive(Deserialize)]
+struct SummarySamples {
+    #[serde(default)]
+    removed_by_length: Vec<RemovedShare>,
+    #[serde(default)]
+    removed_by_source: Vec<RemovedShare>,
+    #[serde(default)]
+    sample_pairs: Vec<SamplePair>,
+    #[serde(default)]
+    borderline_pairs: Vec<SamplePair>,
+    #[serde(default)]
+    largest_clusters: Vec<SampleCluster>,
+    #[serde(default)]
+    reject_reasons: Vec<RejectReason>,
 }
 
 /// All that the template shows.
 #[derive(Serialize)]
-struct ReportPage {
-    output: String,
-    /// The content of `_SUCCESS`.
-    summary: Value,
+struct ReportPage<'a> {
+    output: &'a str,
+    summary: &'a Value,
     funnel: Vec<FunnelStep>,
     figures: Vec<ReportFigure>,
     /// Numbers of pairs by similarity, in hundredths.
     histogram: Vec<u64>,
     /// Least hundredth from which a reader may ask for another threshold.
     least: u64,
-    /// Whether every match is listed, so that another threshold can be told.
     lists_all: bool,
-    removed: RemovedShares,
+    removed: Vec<(&'static str, Vec<RemovedShare>)>,
     pairs: Vec<ShownPair>,
     clusters: Vec<ShownCluster>,
-    rejects: Vec<Value>,
+    rejects: Vec<RejectReason>,
     next: Vec<NextStep>,
 }
 
@@ -105,6 +95,32 @@ struct FunnelStep {
     percent: f64,
 }
 
+/// A pair with its differences marked.
+#[derive(Serialize)]
+struct ShownPair {
+    a: String,
+    b: String,
+    similarity: Option<f64>,
+    hamming: Option<u32>,
+    texts: [Vec<MarkedStretch>; 2],
+}
+
+/// A large cluster.
+#[derive(Serialize)]
+struct ShownCluster {
+    name: String,
+    size: u64,
+    members: Vec<ShownMember>,
+}
+
+#[derive(Serialize)]
+struct ShownMember {
+    id: String,
+    kept: bool,
+    text: String,
+    left_out: usize,
+}
+
 /// Something that a reader may do next.
 #[derive(Serialize)]
 struct NextStep {
@@ -112,111 +128,159 @@ struct NextStep {
     command: String,
 }
 
-impl ReportPage {
-    fn of(finished: &Finished, pairs: usize, common: &Common) -> Result<Self> {
-        let summary = finished.summary()?;
-        let input = finished.input(common.workers())?;
-        let asked = json!({"output": finished.uri, "pairs": pairs});
-        let (watch, progress) = input.watch(&common.progress, "report", &asked)?;
-        let read = || -> Result<_> {
-            let mut removed = HashSet::new();
-            finished.members(|member| removed.extend(member.removed.is_some().then_some(member.place)))?;
-            let removed = RemovedShares::count(&input, &progress, |place| removed.contains(&place))?;
-            Ok((removed, ShownSamples::read(finished, &input, &progress, pairs)?))
-        };
-        let (removed, ShownSamples { pairs, clusters }) = watch.end(read())?;
-        let of_hundredth = |at: u64| summary["pairs_by_similarity"][at.to_string()].as_u64().unwrap_or(0);
-        let histogram: Vec<u64> = (0..=100).map(of_hundredth).collect();
-        let threshold =
-            finished.options().threshold().map(|threshold| u64::from(threshold.as_millionths() / 10_000));
-        Ok(ReportPage {
-            output: finished.uri.clone(),
-            funnel: funnel(&summary),
-            figures: figures(&summary, threshold, &removed)?,
-            least: threshold
-                .or_else(|| (0..).zip(&histogram).find(|bar| *bar.1 > 0).map(|bar| bar.0))
-                .unwrap_or(0),
-            histogram,
-            lists_all: finished.options().pairs != PairsOf::Deciding,
-            removed,
-            pairs,
-            clusters,
-            rejects: rejects(finished)?,
-            next: next_steps(finished, &summary),
-            summary,
-        })
+impl ReportSource<'_> {
+    /// Returns the documents whose texts the page shows, by their places.
+    pub fn shown(&self) -> Result<BTreeMap<DocId, String>> {
+        let SummarySamples { sample_pairs, borderline_pairs, largest_clusters, .. } = self.samples()?;
+        let of_pairs = sample_pairs.into_iter().chain(borderline_pairs);
+        let of_pairs = of_pairs.flat_map(|pair| [(pair.places.0, pair.a), (pair.places.1, pair.b)]);
+        let members = largest_clusters.into_iter().flat_map(|cluster| cluster.members);
+        Ok(of_pairs.chain(members.map(|member| (member.place, member.id))).collect())
     }
 
-    /// Fills in the template.
-    fn html(&self) -> Result<String> {
+    fn samples(&self) -> Result<SummarySamples> {
+        SummarySamples::deserialize(&self.summary)
+            .context("_SUCCESS has other samples than this version writes")
+    }
+
+    /// Returns the page, as HTML that needs no other file.
+    pub fn page(&self, texts: &ShownTexts) -> Result<String> {
+        let SummarySamples {
+            removed_by_length,
+            removed_by_source,
+            sample_pairs,
+            borderline_pairs,
+            largest_clusters,
+            reject_reasons,
+        } = self.samples()?;
+        let of_hundredth =
+            |at: u64| self.summary["pairs_by_similarity"][at.to_string()].as_u64().unwrap_or(0);
+        let histogram: Vec<u64> = (0..=100).map(of_hundredth).collect();
+        let first = (0..).zip(&histogram).find(|bar| *bar.1 > 0).map(|bar| bar.0);
+        let page = ReportPage {
+            output: self.output,
+            summary: &self.summary,
+            funnel: self.funnel(),
+            figures: figures(&self.summary, self.threshold, &removed_by_length)?,
+            least: self.threshold.or(first).unwrap_or(0),
+            histogram,
+            lists_all: self.lists_all,
+            removed: [("Length, characters", removed_by_length), ("Source", removed_by_source)].into(),
+            pairs: shown_pairs(borderline_pairs, sample_pairs, texts),
+            clusters: largest_clusters.into_iter().map(|cluster| ShownCluster::of(cluster, texts)).collect(),
+            rejects: reject_reasons.into_iter().map(shown_reason).collect(),
+            next: self.next_steps(),
+        };
         let mut templates = Environment::new();
         templates.set_trim_blocks(true);
         templates.set_lstrip_blocks(true);
         templates.add_filter("grouped", |number: f64| grouped(number));
         templates.add_filter("bytes", |bytes: f64| bytes_of(bytes));
         templates.add_template("page.html", include_str!("page.html"))?;
-        let page = templates.get_template("page.html")?.render(self);
+        let page = templates.get_template("page.html")?.render(page);
         page.context("could not fill in the template of the report")
     }
-}
 
-fn counter(summary: &Value, name: &str) -> u64 {
-    summary["counters"][name].as_u64().unwrap_or(0)
-}
+    fn counter(&self, name: &str) -> u64 {
+        self.summary["counters"][name].as_u64().unwrap_or(0)
+    }
 
-fn funnel(summary: &Value) -> Vec<FunnelStep> {
-    let count = |name| counter(summary, name);
-    let steps = [
-        ("Records read", count("records_read")),
-        ("Rejected", count("rejected")),
-        ("Distinct texts", count("distinct")),
-        ("Candidate pairs, compared", count("candidates")),
-        ("Pairs that match", count("pairs")),
-        ("Removed: identical", count("removed_identical")),
-        ("Removed: similar", count("removed_similar")),
-        ("Removed: by a chain", count("removed_chain")),
-        ("Kept", count("kept")),
-    ];
-    let largest = steps.iter().map(|step| step.1).max().unwrap_or(0).max(1) as f64;
-    let step = |(name, count): (&'static str, u64)| FunnelStep {
-        name,
-        count,
-        percent: 100.0 * count as f64 / largest,
-    };
-    steps.into_iter().map(step).collect()
-}
+    fn funnel(&self) -> Vec<FunnelStep> {
+        let count = |name| self.counter(name);
+        let steps = [
+            (
+                "Documents of the reference",
+                self.summary["counters"]["reference"]["documents"].as_u64().unwrap_or(0),
+            ),
+            ("Records read", count("records_read")),
+            ("Rejected", count("rejected")),
+            ("Distinct texts", count("distinct")),
+            ("Candidate pairs, compared", count("candidates")),
+            ("Pairs that match", count("pairs")),
+            ("Removed: identical", count("removed_identical")),
+            ("Removed: similar", count("removed_similar")),
+            ("Removed: by a chain", count("removed_chain")),
+            ("Kept", count("kept")),
+        ];
+        let largest = steps.iter().map(|step| step.1).max().unwrap_or(0).max(1) as f64;
+        let is_shown = |step: &(&str, u64)| step.1 > 0 || step.0 != "Documents of the reference";
+        let step = |(name, count): (&'static str, u64)| FunnelStep {
+            name,
+            count,
+            percent: 100.0 * count as f64 / largest,
+        };
+        steps.into_iter().filter(is_shown).map(step).collect()
+    }
 
-fn rejects(finished: &Finished) -> Result<Vec<Value>> {
-    let mut shown = Vec::new();
-    finished.rejects(|Reject { path, offset, reason, head, .. }| {
-        if shown.len() < REJECTS {
-            shown.push(json!({"file": path, "offset": offset, "reason": reason, "head": head}));
+    fn next_steps(&self) -> Vec<NextStep> {
+        let output =
+            shlex::try_quote(self.output).map_or(self.output.to_owned(), |quoted| quoted.into_owned());
+        let mut steps = Vec::new();
+        let mut step = |what, command: String| steps.push(NextStep { what, command });
+        // The commands below read pairs of one corpus, and a night has pairs with documents of others.
+        if self.summary["state"].is_null() {
+            if self.counter("removed_similar") > 0 {
+                step(
+                    "See the pairs that are just similar enough",
+                    format!("dedup-job show {output} --borderline"),
+                );
+                step(
+                    "Label pairs, and score the output by them",
+                    format!("dedup-job label {output} --to labels.tsv"),
+                );
+            }
+            if self.lists_all && self.measures {
+                step(
+                    "Raise the threshold without another search",
+                    format!("dedup-job rethreshold {output} STRICTER --threshold 0.9"),
+                );
+            }
+            step("Ask why a document went or stayed", format!("dedup-job why {output} ID"));
+            step(
+                "Get pairs, clusters and counters as CSV",
+                format!("dedup-job report {output} --csv TABLES"),
+            );
         }
-        Ok(())
-    })?;
-    Ok(shown)
+        step("See that every file is as it was written", format!("dedup-job check {output} --full"));
+        steps
+    }
 }
 
-fn next_steps(finished: &Finished, summary: &Value) -> Vec<NextStep> {
-    let output = shlex::try_quote(&finished.uri).map_or(finished.uri.clone(), |quoted| quoted.into_owned());
-    let mut steps = Vec::new();
-    let mut step = |what, command: String| steps.push(NextStep { what, command });
-    if counter(summary, "removed_similar") > 0 {
-        step("See the pairs that are just similar enough", format!("dedup-job show {output} --borderline"));
-        step(
-            "Label pairs, and score the output by them",
-            format!("dedup-job label {output} --to labels.tsv"),
-        );
+/// Marks pairs, the least similar first. A pair that is among both samples is shown once.
+fn shown_pairs(borderline: Vec<SamplePair>, anywhere: Vec<SamplePair>, texts: &ShownTexts) -> Vec<ShownPair> {
+    let of_borderline: Vec<_> = borderline.iter().map(|pair| pair.places).collect();
+    let others = anywhere.into_iter().filter(|pair| !of_borderline.contains(&pair.places));
+    let mut pairs: Vec<SamplePair> = borderline.into_iter().chain(others).collect();
+    let unlike = |pair: &SamplePair| pair.similarity.unwrap_or(1.0);
+    pairs.sort_by(|a, b| unlike(a).total_cmp(&unlike(b)).then(b.distance.cmp(&a.distance)));
+    let shown = |pair: SamplePair| ShownPair {
+        texts: marked(&texts.at(pair.places.0), &texts.at(pair.places.1)),
+        similarity: pair.similarity,
+        hamming: pair.distance,
+        a: name(&pair.a),
+        b: name(&pair.b),
+    };
+    pairs.into_iter().map(shown).collect()
+}
+
+fn shown_reason(reject: RejectReason) -> RejectReason {
+    let RejectReason { records, reason, uri, offset, head } = reject;
+    RejectReason { records, offset, reason: visible(&reason), uri: visible(&uri), head: visible(&head) }
+}
+
+impl ShownCluster {
+    fn of(cluster: SampleCluster, texts: &ShownTexts) -> Self {
+        let members = cluster.members.into_iter().map(|member| {
+            let shown = texts.at(member.place);
+            ShownMember {
+                id: name(&member.id),
+                kept: member.kept,
+                text: shown.text,
+                left_out: shown.left_out,
+            }
+        });
+        ShownCluster { name: name(&cluster.name), size: cluster.size, members: members.collect() }
     }
-    if finished.options().pairs != PairsOf::Deciding {
-        step(
-            "Raise the threshold without another search",
-            format!("dedup-job rethreshold {output} STRICTER --threshold 0.9"),
-        );
-    }
-    step("Ask why a document went or stayed", format!("dedup-job why {output} ID"));
-    step("See that every file is as it was written", format!("dedup-job check {output} --full"));
-    steps
 }
 
 /// Writes a number with separators of thousands.

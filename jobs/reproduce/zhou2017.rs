@@ -79,7 +79,10 @@ pub(super) fn reproduce(trials: &mut Trials) -> Result<PaperPage> {
         let mut by_way = Vec::new();
         for retrieval in ["linear", "bucket", "recursive"] {
             let method = format!("zhou2017:retrieval={retrieval},fold={fold}");
-            let runs = corpora.inputs.iter().map(|input| retrieved(trials, input, &method, 1));
+            // On the bad distribution nearly all posts are in one bucket, and the largest corpus would take an hour.
+            let left_out = usize::from(!even && corpora.inputs.len() > 1);
+            let inputs = &corpora.inputs[..corpora.inputs.len() - left_out];
+            let runs = inputs.iter().map(|input| retrieved(trials, input, &method, 1));
             by_way.push((retrieval, runs.collect::<Result<Vec<_>>>()?));
         }
         figures_1_and_2(&mut page, &by_way, even);
@@ -130,7 +133,11 @@ fn figures_1_and_2(page: &mut PaperPage, by_way: &[(&str, Vec<RetrievalRun>)], e
     );
     page.claims.push(Claim {
         claim: format!("Figure 1, {distribution}: the improved method makes far fewer comparisons than the traditional one"),
-        published: "two bars at each of 50,000, 100,000 and 200,000 posts; the image has no numbers in our copy".to_owned(),
+        published: if even {
+            "two bars at each of 50,000, 100,000 and 200,000 posts; the image has no numbers in our copy".to_owned()
+        } else {
+            "no figure; the text says that it is made for such distributions".to_owned()
+        },
         measured: format!(
             "at {sizes} posts: traditional {}; by buckets {}; recursive {}",
             named(linear, &|run| grouped(comparisons(run))),

@@ -92,6 +92,11 @@ impl Measure {
     /// All measures, in the paper's order.
     pub const ALL: [Measure; 4] = [Measure::Euclid, Measure::Cosine, Measure::Correlation, Measure::SimHash];
 
+    /// Returns the measure of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Measure::ALL.into_iter().find(|measure| measure.name() == name)
+    }
+
     /// Returns the name that is printed and written.
     pub fn name(self) -> &'static str {
         match self {
@@ -187,6 +192,11 @@ impl Classes {
         let known: Vec<_> = known.collect();
         let sum = counts.iter().map(|&(_, count)| count).sum();
         Vector { unknown: (counts.len() - known.len()) as u64, known, sum, fingerprint }
+    }
+
+    /// Returns the number of the last class that has a training document.
+    pub fn last(&self) -> Option<u32> {
+        (0u32..).zip(&self.classes).filter(|(_, class)| class.sum > 0).last().map(|(number, _)| number)
     }
 
     /// Returns the number of the nearest class; `None` if no class has a training document.

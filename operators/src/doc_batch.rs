@@ -22,6 +22,8 @@ pub struct Reject {
 }
 
 impl Reject {
+    /// End of a reason where the offset is no number of bytes, so that no line of it can be told.
+    pub const BY_RECORD: &str = "; the offset is the number of the record in its split";
     /// Number of bytes of a record that are kept so that a person can recognise it.
     pub const HEAD_BYTES: usize = 80;
     /// Length of the longest reason, in bytes. A parser's message may contain a name or a value of the

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Random, sorted, test_data};
+use crate::faults::{command, processes};
+use crate::support::{Folder, Random, run, sorted, test_data};
 
 const MEASURES: [&str; 4] = ["euclid", "cosine", "correlation", "simhash"];
 
@@ -259,4 +260,41 @@ fn the_shared_category_tree_is_labelled_better_than_by_chance() {
     for name in ["cosine", "correlation"] {
         assert!(measure(&report, name)["accuracy"].as_f64().unwrap() > 0.5, "{report}");
     }
+}
+
+#[test]
+fn several_processes_and_some_measures_give_the_same_labels() {
+    let here = corpus();
+    here.run("compare tree one --features char:1 --seed 5 --quiet").ends(0);
+    let several = "--workers 3 compare tree several --features char:1 --seed 5 --quiet";
+    run(&mut command(&here, &format!("{} {several}", processes(&here, 3)))).ends(0);
+    assert_eq!(labels(&here, "several"), labels(&here, "one"));
+    let [one, several] = ["one", "several"].map(|output| here.success(output));
+    for name in MEASURES {
+        assert_eq!(measure(&one, name)["correct"], measure(&several, name)["correct"]);
+    }
+    here.run("compare tree some --features char:1 --seed 5 --measures simhash,cosine --quiet").ends(0);
+    let rows: Vec<_> =
+        labels(&here, "one").into_iter().map(|row| [0, 1, 5, 3].map(|at| row[at].clone())).collect();
+    assert_eq!(
+        labels(&here, "some").into_iter().map(|row| <[_; 4]>::try_from(row).unwrap()).collect::<Vec<_>>(),
+        rows
+    );
+    here.run("compare tree other --measures manhattan").fails(2, &["euclid, cosine, correlation or simhash"]);
+    // By the letter of the pseudo-code, each document gets the label of the last class.
+    here.run("compare tree literal --features char:1 --seed 5 --literal --quiet").ends(0);
+    assert!(labels(&here, "literal").iter().all(|row| row[2..].iter().all(|label| label == "Space")));
+}
+
+#[test]
+fn labels_are_mapped_to_classes() {
+    let here = corpus();
+    here.write("map", "Art\tculture\nLaw\tculture\n");
+    let run = here.run("compare tree out --features char:1 --seed 5 --label-map map").ends(0);
+    assert!(run.stderr.contains("Documents without a label=300"), "{}", run.stderr);
+    let report = here.success("out");
+    let classes: Vec<_> = report["classes"].as_array().unwrap().iter().map(|class| &class["label"]).collect();
+    assert_eq!(classes, ["culture"]);
+    here.write("map", "Art culture\n");
+    here.run("compare tree out --overwrite --label-map map").fails(2, &["\"map\", line 1"]);
 }

@@ -277,3 +277,37 @@ fn files_are_packed_and_unpacked_on_hdfs_and_read_by_hadoop() {
     assert!(folder.contents("here/unpacked") == texts);
     run("unpack @/back/rejects nowhere").fails(2, &["jsonl"]);
 }
+
+#[test]
+fn a_corpus_with_records_is_packed_document_by_document() {
+    let here = crate::corpus::demo(600, 4);
+    for to in ["sequencefile", "parquet"] {
+        let run =
+            here.run(&format!("pack demo/corpus.jsonl p --to {to} --overwrite --part-size 64K")).ends(0);
+        assert!(run.stderr.contains("Documents packed=600"), "{}", run.stderr);
+        for (input, output) in [("demo/corpus.jsonl", "a"), ("p/packed", "b")] {
+            here.run(&format!("dedup {input} {output} --method jaccard:0.8 --overwrite --quiet")).ends(0);
+        }
+        assert_eq!(sorted(here.rows("a/clusters")).len(), sorted(here.rows("b/clusters")).len(), "{to}");
+        assert_eq!(here.counter("a", "removed"), here.counter("b", "removed"));
+    }
+    let doc = |n: u32| {
+        format!(
+            "<doc>\n<url>http://example.org/{n}</url>\n<docno>{n}</docno>\n<contenttitle>题</contenttitle>\n<content>第{n}篇的正文</content>\n</doc>\n"
+        )
+    };
+    here.write("news/a.dat", encoding_rs::GB18030.encode(&(0..3).map(doc).collect::<String>()).0);
+    let run = here.run("pack news q").ends(0);
+    assert!(run.stderr.contains("Documents packed=3"), "{}", run.stderr);
+    // Beside a file that is a document by itself, each file is a record, and the user is told so.
+    here.write("news/0.txt", "一篇文章");
+    let run = here.run("pack news q --overwrite").ends(0);
+    assert!(
+        run.stderr.contains("Files packed=2") && run.stderr.contains("a.dat\" has records of its own"),
+        "{}",
+        run.stderr
+    );
+    let run = here.run("pack news q --overwrite --records document").ends(0);
+    assert!(run.stderr.contains("Documents packed=4"), "{}", run.stderr);
+    here.run("pack demo/corpus.jsonl q --overwrite --text-field nothing").fails(2, &["no field"]);
+}

@@ -45,7 +45,11 @@ fn the_page_shows_the_run_and_text_is_no_markup() {
     let lines: String = docs.into_iter().chain([again]).map(line).collect();
     here.write("in.jsonl", format!("{lines}no json {attack}\n"));
     here.run("dedup in.jsonl out --method jaccard:0.5 --quiet").ends(3);
+    let of_run = fs::read_to_string(here.path("out/report.html")).unwrap();
     here.run("report out").ends(0);
+    let again = fs::read_to_string(here.path("report.html")).unwrap();
+    assert_eq!(of_run, again, "the page of the run is the one that is written again");
+    here.run("check out --full").ends(0);
     let bytes = fs::read(here.path("report.html")).unwrap();
     assert!(bytes.len() < 2_000_000, "{}", bytes.len());
     let page = String::from_utf8(bytes).unwrap();

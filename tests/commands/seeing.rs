@@ -63,7 +63,7 @@ fn the_stages_add_up_to_the_counters() {
         assert!(table.lines().all(|line| line.len() <= 80), "{table}");
         let rows = table.lines().skip(1).take_while(|line| line.starts_with(' '));
         let shown: Vec<&str> = rows.map(|line| line.split_whitespace().next().unwrap()).collect();
-        let mut expected = vec!["map", "compare", "verify", "resolve", "write", "commit"];
+        let mut expected = vec!["map", "compare", "verify", "resolve", "write", "report", "commit"];
         expected.retain(|stage| stages.contains_key(*stage) || *stage == "commit");
         let before = usize::from(method.contains("tfidf"));
         assert_eq!(shown[before..], expected, "{method}");

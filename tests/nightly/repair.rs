@@ -14,7 +14,7 @@ fn outputs(here: &Folder) -> Tree {
         here.contents(name).into_iter().map(move |(file, bytes)| (format!("{name}/{file}"), bytes))
     };
     let mut files: Tree = of("first").chain(of("second")).collect();
-    files.retain(|name, _| !name.ends_with("_SUCCESS"));
+    files.retain(|name, _| !name.ends_with("_SUCCESS") && !name.ends_with("report.html"));
     files
 }
 

@@ -41,15 +41,12 @@ const EMOJI: [&str; 6] = ["[笑]", "[太阳]", "[泪]", "[心]", "[good]", "[哈
 impl SyntheticPosts {
     /// Returns the posts in order. Memory: 2,048 messages.
     pub fn posts(self) -> impl Iterator<Item = SyntheticPost> {
-        let words: Vec<&str> = WORDS.split_whitespace().collect();
-        let chars = words.concat().chars().collect();
-        let mut maker =
-            PostMaker { random: Random(self.seed), words, chars, window: Vec::new(), messages: 0 };
+        let mut maker = PostMaker::new(self.seed);
         (1..=self.posts).map(move |number| maker.post(number))
     }
 }
 
-struct PostMaker {
+pub(super) struct PostMaker {
     random: Random,
     words: Vec<&'static str>,
     /// Characters of which rare words are made.
@@ -60,7 +57,13 @@ struct PostMaker {
 }
 
 impl PostMaker {
-    fn post(&mut self, number: u64) -> SyntheticPost {
+    pub fn new(seed: u64) -> Self {
+        let words: Vec<&str> = WORDS.split_whitespace().collect();
+        let chars = words.concat().chars().collect();
+        PostMaker { random: Random(seed), words, chars, window: Vec::new(), messages: 0 }
+    }
+
+    pub fn post(&mut self, number: u64) -> SyntheticPost {
         let choice = self.random.below(100);
         let id = format!("post-{number:07}");
         if choice < 70 || self.window.is_empty() {

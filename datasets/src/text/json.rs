@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use operators::Priority;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::{Reading, no_number};
@@ -57,7 +57,8 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocum
         return Err(format!("nested deeper than {MAX_DEPTH}").into());
     }
     let (id_field, id_required) = reading.id();
-    let wanted = Wanted { id: id_field, text: reading.text(), priority: reading.priority.as_deref() };
+    let priority = reading.priority.as_deref();
+    let wanted = Wanted { id: id_field, text: reading.text(), numbers: reading.numbers, priority };
     let mut json = serde_json::Deserializer::from_str(text);
     let found = json.deserialize_map(wanted).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
@@ -206,6 +207,8 @@ fn too_deep(json: &str) -> bool {
 struct Wanted<'f> {
     id: &'f str,
     text: &'f str,
+    /// Whether the text may be a number.
+    numbers: bool,
     priority: Option<&'f str>,
 }
 
@@ -226,7 +229,16 @@ impl<'l> Visitor<'l> for Wanted<'_> {
     fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<JsonFound<'l>, M::Error> {
         let mut found = JsonFound::default();
         while let Some(name) = members.next_key_seed(JsonText("its name"))? {
-            if name == self.text {
+            if name == self.text && self.numbers {
+                let value = members.next_value::<&'l RawValue>()?.get();
+                let is_number = value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+                let string =
+                    || JsonText(self.text).deserialize(&mut serde_json::Deserializer::from_str(value));
+                found.text = Some(match is_number {
+                    true => Cow::Borrowed(value),
+                    false => string().map_err(M::Error::custom)?,
+                });
+            } else if name == self.text {
                 found.text = Some(members.next_value_seed(JsonText(self.text))?);
             } else if name == self.id {
                 found.id = Some(members.next_value()?);

@@ -10,32 +10,34 @@ mod training;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Result, bail};
-use cluster::Stores;
+use cluster::{Group, Stores};
 use datasets::{Error, Reading};
 use operators::Reject;
-use operators::classify::Division;
+use operators::classify::{Division, Measure};
 use operators::text::features::{FeatureSpec, Features};
 use operators::text::{Clean, Cleaner};
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use self::report::{CompareCounters, Report, milliseconds, tables};
-use self::testing::Testing;
-use self::training::{Trained, Training};
+use self::testing::{Tested, Testing};
+use self::training::{LabelMap, Trained, Training};
 use crate::Common;
 use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::{Failure, WrongUse};
 use crate::cli::terminal::print;
-use crate::cli::values::{output_and_inputs, paths};
+use crate::cli::values::{output_and_inputs, paths, text_of_file};
 use crate::corpus::input::InputOptions;
 use crate::corpus::run::Run;
+use crate::corpus::same_input::check_same_input;
+use crate::output::map_output::MapOutputs;
 use crate::output::summary::{InputCounters, InputEntry};
 use crate::output::tables::{LabelRow, write_labels};
-use crate::output::{FileList, JobEnd, OutputArgs, OutputFolder, OutputJob};
+use crate::output::{FileList, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Stage, seconds};
+use crate::progress::{Stage, StageRow, StageTotals, merge, seconds};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -43,7 +45,7 @@ use crate::progress::{Stage, seconds};
 /// class that is nearest by Euclidean distance, cosine, Pearson's correlation and Hamming distance of SimHash
 /// fingerprints. The number of right labels and the CPU time of each measure are printed. The output holds
 /// labels/, rejects/ and _SUCCESS, which is written last.
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(override_usage = "dedup-job compare [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
@@ -60,7 +62,7 @@ pub struct Args {
 }
 
 /// Options that decide the result.
-#[derive(Clone, clap::Args, Serialize)]
+#[derive(Clone, Debug, clap::Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct CompareOptions {
     /// Field that holds a document's label; of a URL its host counts [default: the first folder of the
@@ -70,6 +72,19 @@ struct CompareOptions {
     /// class, and for what pack makes of them.
     #[arg(long, value_name = "FIELD")]
     label_field: Option<String>,
+    /// File with the class of each label: the label, a tab and the class on each line
+    ///
+    /// A host has the class of the longest domain above it that is listed: of club.baobao.sohu.com, that of baobao.sohu.com
+    /// or sohu.com. Documents whose label is not listed are left out.
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    label_map: Option<String>,
+    /// Measures to take, separated by commas: euclid, cosine, correlation and simhash [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = measure)]
+    #[serde(serialize_with = "names_of_measures")]
+    measures: Vec<Measure>,
+    /// Take the paper's pseudo-code by the letter, which gives each document the label of the last class
+    #[arg(long)]
+    literal: bool,
     /// Features that are counted: jieba, char:N or word:N
     #[arg(long, value_name = "SPEC", default_value = "jieba", value_parser = feature_spec)]
     #[serde(serialize_with = "text::serialize")]
@@ -94,36 +109,60 @@ fn feature_spec(text: &str) -> Result<FeatureSpec, String> {
     FeatureSpec::parse(text).ok_or_else(|| "expected jieba, char:N or word:N, N from 1 to 64".to_owned())
 }
 
+fn measure(text: &str) -> Result<Measure, String> {
+    Measure::named(text).ok_or_else(|| "expected euclid, cosine, correlation or simhash".to_owned())
+}
+
+fn names_of_measures<S: Serializer>(measures: &[Measure], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(measures.iter().map(|measure| measure.name()))
+}
+
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|&share: &f64| 0.0 < share && share < 1.0);
     share.ok_or_else(|| "expected a number between 0 and 1".to_owned())
 }
 
-/// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+/// Runs the job as one of its processes; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    common.in_group(args, "the output", |group, args| run_with(common, group, args))
+}
+
+fn run_with(common: &Common, group: &Arc<Group>, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     args.options.input.limit_records(None);
+    let asked = &mut args.options.measures;
+    *asked = Measure::ALL.into_iter().filter(|measure| asked.is_empty() || asked.contains(measure)).collect();
     let options = &args.options;
     let stores = Stores::new();
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let lexicon = options.input.lexicon(options.features == FeatureSpec::Jieba)?;
     let features = Features::new(options.features, &lexicon)?;
-    let (plan, reading) = (options.input.plan(&stores, inputs)?, options.input.reading()?);
-    let workers = common.workers();
-    let job = OutputJob::alone(
-        (common, &stores, start),
-        Run::alone(plan, reading, workers, &Arc::default()),
-        "compare",
-        (output, &args.output),
-        serde_json::to_value(Configuration::here(options, workers, inputs)?)?,
-    );
+    let read = |file: &String| LabelMap::parse(&text_of_file(file)?, file);
+    let label_map = options.label_map.as_ref().map(read).transpose()?;
+    let (plan, reading) = (Arc::new(options.input.plan(&stores, inputs)?), options.input.reading()?);
+    check_same_input(&plan, group)?;
+    let configuration = serde_json::to_value(Configuration::here(options, group.all_workers(), inputs)?)?;
+    // The processes know the output by a key. A killed run is not resumed, so each has a key of its own.
+    let of_run = || Key::new(&(&configuration, std::process::id(), SystemTime::now()), &plan);
+    let key = (group.processes() > 1 && group.index() == 0).then(of_run).transpose()?;
+    let job = OutputJob {
+        common,
+        stores: &stores,
+        run: Run { group: Arc::clone(group), plan, reading, progress: Arc::default() },
+        name: "compare",
+        start,
+        configuration,
+        output,
+        args: &args.output,
+        key,
+        limits: String::new(),
+    };
     let begun = job.begin()?;
     let mut report = None;
     let result = begun.work(|folder| {
-        let compared = CompareJob { job: &job, args: &args, folder }.run(features)?;
-        let rejected = compared.counters.rejected > 0;
-        let summary = Some(report.insert(compared).counters);
-        Ok(JobEnd { summary, others: Vec::new(), rejected })
+        let (compared, end) = CompareJob { job: &job, args: &args, folder, label_map }.run(features)?;
+        report = compared;
+        Ok(end)
     });
     let code = job.end(begun, result)?;
     if let Some(report) = report.filter(|_| !common.progress.quiet) {
@@ -132,15 +171,25 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     Ok(code)
 }
 
-/// A job whose input is planned and whose output is claimed.
+/// A job whose input is planned and whose output is claimed, as one process of it sees it.
 struct CompareJob<'a> {
     job: &'a OutputJob<'a>,
     args: &'a Args,
     folder: &'a OutputFolder,
+    label_map: Option<LabelMap>,
+}
+
+/// Work of one process that process 0 sums up.
+#[derive(Deserialize, Serialize)]
+struct ComparePart {
+    tested: Tested,
+    process: ResourceUsage,
+    stages: Vec<StageTotals>,
 }
 
 impl CompareJob<'_> {
-    fn run(&self, features: Features) -> Result<Report> {
+    /// Returns the report, at process 0 alone, and the end of the job.
+    fn run(&self, features: Features) -> Result<(Option<Report>, JobEnd<CompareCounters>)> {
         let (args, Run { group, plan, reading: ids, progress }) = (self.args, &self.job.run);
         let start = self.job.start;
         let cleaner = Cleaner::new(Clean::default());
@@ -152,26 +201,59 @@ impl CompareJob<'_> {
             plan: Arc::clone(plan),
             reading: labels.clone(),
             folders: args.options.label_field.is_none(),
+            label_map: self.label_map.clone(),
             features: features.clone(),
             cleaner: cleaner.clone(),
             division: Division::new(args.options.seed, args.options.test_share),
             progress: Arc::clone(progress),
             outputs: outputs[0].clone(),
         };
-        let mut trained = training.run(group.workers())?;
+        let mut trained = training.run(group)?;
         let training = seconds(start.elapsed());
-        check_trained(&mut trained)?;
-
+        if group.index() == 0 {
+            check_trained(&mut trained)?;
+        }
         let testing = Testing {
             plan,
             reading: ids,
             trained: &trained,
             features: &features,
             cleaner: &cleaner,
+            measures: &args.options.measures,
+            literal: args.options.literal,
             progress,
             outputs: &outputs[1],
         };
-        let tested = testing.run(group.workers())?;
+        let tested = testing.run(group)?;
+        let part = ComparePart { tested, process: ResourceUsage::measure(), stages: progress.totals() };
+        let (mut report, mut others) = (None, Vec::new());
+        let rejected = group.all_reduce(part, |all| -> Result<_> {
+            others.extend(all[1..].iter().flat_map(|part| part.stages.clone()));
+            let written = self.write(&trained, all, (&outputs, &labels), training)?;
+            let rejected = written.counters.rejected > 0;
+            report = Some(written);
+            Ok(rejected)
+        })?;
+        let summary = report.as_ref().map(|report| report.counters);
+        Ok((report, JobEnd { summary, others, rejected }))
+    }
+
+    /// Writes and commits the output of all processes. `labels`: the first reading. `training`: the seconds that it took.
+    fn write(
+        &self,
+        trained: &Trained,
+        parts: Vec<ComparePart>,
+        (outputs, labels): (&[MapOutputs; 2], &Reading),
+        training: f64,
+    ) -> Result<Report> {
+        let (args, Run { group, plan, reading: ids, progress }) = (self.args, &self.job.run);
+        let (mut process, mut stages, mut tested) = (ResourceUsage::default(), Vec::new(), Vec::new());
+        for part in parts {
+            process.add(&part.process);
+            stages.extend(part.stages);
+            tested.push(part.tested);
+        }
+        let tested = Tested::join(tested);
         if tested.rows.len() as u64 + tested.rejects.count() != trained.tests.len() as u64 {
             match tested.without_field {
                 Some(missing) => bail!(Error::Field(missing)),
@@ -185,7 +267,7 @@ impl CompareJob<'_> {
         }
         let mut rejects = trained.rejects.clone();
         rejects.join(tested.rejects.clone());
-        rejects.check(args.max_rejects, plan, &labels)?;
+        rejects.check(args.max_rejects, plan, labels)?;
 
         let at = progress.worker(0);
         at.enter(Stage::Write);
@@ -195,12 +277,12 @@ impl CompareJob<'_> {
             label: name(Some(row.label)),
             nearest: row.nearest.map(name),
         });
-        write_labels(self.folder, rows)?;
-        trained.rejects.write(self.folder, 0, &outputs[0], plan, &labels)?;
+        write_labels(self.folder, &args.options.measures, rows)?;
+        trained.rejects.write(self.folder, 0, &outputs[0], plan, labels)?;
         tested.rejects.write(self.folder, 1, &outputs[1], plan, ids)?;
         drop(at);
-        let whole = seconds(start.elapsed());
-        let (measures, classes) = tables(&trained.labels, &tested);
+        let whole = seconds(self.job.start.elapsed());
+        let (measures, classes) = tables(&trained.labels, &args.options.measures, &tested);
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.job.configuration.clone(),
@@ -218,13 +300,15 @@ impl CompareJob<'_> {
             measures,
             fingerprint_cpu_milliseconds: milliseconds(tested.fingerprints),
             classes,
-            process: ResourceUsage::measure(),
+            process,
             seconds: BTreeMap::from([("training", training), ("whole", whole)]),
-            stages: progress.rows(),
+            stages: merge(stages).iter().map(StageRow::of).collect(),
             input: plan.files.iter().map(InputEntry::of).collect(),
         };
         let at = progress.worker(0);
         at.enter(Stage::Commit);
+        // The other processes have finished their work, so they may end from here on.
+        group.settle();
         self.job.commit(self.folder, &report, FileList::default())?;
         Ok(report)
     }

@@ -67,33 +67,38 @@ pub(super) struct ClassReport {
 }
 
 /// Returns the rows of both tables.
-pub(super) fn tables(labels: &[Label], tested: &Tested) -> (Vec<MeasureReport>, Vec<ClassReport>) {
+pub(super) fn tables(
+    labels: &[Label],
+    measures: &[Measure],
+    tested: &Tested,
+) -> (Vec<MeasureReport>, Vec<ClassReport>) {
     let mut classes: Vec<_> = labels
         .iter()
         .map(|Label { name, training }| ClassReport {
             label: name.clone(),
             training: *training,
             tested: 0,
-            correct: Measure::ALL.iter().map(|measure| (measure.name(), 0)).collect(),
+            correct: measures.iter().map(|measure| (measure.name(), 0)).collect(),
         })
         .collect();
     for row in &tested.rows {
         let class = &mut classes[row.label as usize];
         class.tested += 1;
-        for (measure, nearest) in Measure::ALL.iter().zip(row.nearest) {
-            *class.correct.entry(measure.name()).or_default() += u64::from(nearest == Some(row.label));
+        for measure in measures {
+            let correct = row.nearest[*measure as usize] == Some(row.label);
+            *class.correct.entry(measure.name()).or_default() += u64::from(correct);
         }
     }
-    let measure = |(measure, spent): (Measure, &Duration)| {
+    let measure = |measure: &Measure| {
         let correct = classes.iter().map(|class| class.correct[measure.name()]).sum();
         MeasureReport {
             measure: measure.name(),
             correct,
             accuracy: correct as f64 / tested.rows.len() as f64,
-            cpu_milliseconds: milliseconds(*spent),
+            cpu_milliseconds: milliseconds(tested.measures[*measure as usize]),
         }
     };
-    (Measure::ALL.into_iter().zip(&tested.measures).map(measure).collect(), classes)
+    (measures.iter().map(measure).collect(), classes)
 }
 
 /// Returns a time in milliseconds, exact to the microsecond.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use cluster::Group;
 use datasets::{MissingField, Reading};
 use operators::classify::{ClassSum, Classes, Division, counts};
@@ -11,8 +11,10 @@ use operators::flow::ClassSums;
 use operators::text::Cleaner;
 use operators::text::features::Features;
 use operators::{DocId, hash};
+use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
+use crate::cli::exit::WrongUse;
 use crate::corpus::plan::Plan;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
@@ -26,6 +28,8 @@ pub(super) struct Training {
     pub reading: Reading,
     /// Whether the label is the first folder of a path.
     pub folders: bool,
+    /// Names of the classes by those of the labels; `None` if these are the classes.
+    pub label_map: Option<LabelMap>,
     pub features: Features,
     pub cleaner: Cleaner,
     pub division: Division,
@@ -54,7 +58,7 @@ pub(super) struct Label {
 }
 
 /// Counts of what was read, without rejected records.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Read {
     pub docs: u64,
     pub text_bytes: u64,
@@ -66,7 +70,7 @@ pub(super) struct Read {
 }
 
 /// Result of one worker. Labels are known by their hashes.
-#[derive(Default)]
+#[derive(Default, Deserialize, Serialize)]
 struct TrainingPart {
     sums: Vec<(u64, u64, u64)>,
     /// Name of each label, and number of its training documents.
@@ -77,11 +81,12 @@ struct TrainingPart {
 }
 
 impl Training {
-    /// Reads the corpus on `workers` workers.
+    /// Reads the corpus on the workers of all processes. Each process gets the whole result.
     ///
     /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
-    pub fn run(self, workers: usize) -> Result<Trained> {
-        Ok(join(Group::alone(workers).run(move |worker| self.on_worker(worker))?))
+    pub fn run(self, group: &Group) -> Result<Trained> {
+        let parts = group.run(move |worker| self.on_worker(worker))?;
+        Ok(join(group.all_reduce(parts, |all| anyhow::Ok(all.into_iter().flatten().collect::<Vec<_>>()))?))
     }
 
     fn on_worker(&self, worker: &mut Worker) -> Result<TrainingPart> {
@@ -101,7 +106,10 @@ impl Training {
                     part.read.replaced += batch.replaced();
                     rejects.take(&mut batch)?;
                     for doc in batch.docs() {
-                        let Some(label) = label(doc.id, self.folders) else {
+                        let label = label(doc.id, self.folders);
+                        let mapped =
+                            |label| self.label_map.as_ref().map_or(Some(label), |map| map.class_of(label));
+                        let Some(label) = label.and_then(mapped) else {
                             part.read.unlabelled += 1;
                             continue;
                         };
@@ -127,12 +135,49 @@ impl Training {
     }
 }
 
+/// Names of classes by the labels that documents have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LabelMap(HashMap<String, String>);
+
+impl LabelMap {
+    /// Reads lines of a label, a tab and the name of its class. Empty lines are left out.
+    pub fn parse(text: &str, file: &str) -> Result<Self> {
+        let mut map = LabelMap::default();
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+            let Some((label, class)) = line.split_once('\t') else {
+                bail!(WrongUse(format!("\"{file}\", line {number}: no tab between a label and a class")))
+            };
+            let (label, class) = (label.trim().trim_matches('.').to_lowercase(), class.trim().to_owned());
+            if map.0.insert(label, class.clone()).is_some_and(|other| other != class) {
+                bail!(WrongUse(format!("\"{file}\", line {number}: another class for the same label")));
+            }
+        }
+        Ok(map)
+    }
+
+    /// Returns the class of a label: that of the whole label, or for hosts that of the longest domain above it that is listed.
+    fn class_of(&self, label: &str) -> Option<&str> {
+        let lower = label.to_lowercase();
+        let mut rest = lower.as_str();
+        loop {
+            if let Some(class) = self.0.get(rest) {
+                return Some(class);
+            }
+            rest = rest.split_once('.')?.1;
+        }
+    }
+}
+
 /// Returns the label in an id or in the value of a field: the host of a URL, the first folder of a path, else
 /// all of it.
 fn label(value: &str, folders: bool) -> Option<&str> {
     let url = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
     let label = match url {
-        Some(url) => url.split(['/', '?', '#', ':']).next(),
+        Some(url) => {
+            let authority = url.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            host.split(':').next()
+        }
         None if folders => value.split_once('/').map(|(folder, _)| folder),
         None => Some(value),
     };
@@ -171,6 +216,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_host_has_the_class_of_the_longest_domain_that_is_listed() {
+        let map = LabelMap::parse("sohu.com\tnews\nbaobao.sohu.com\tbaby\n\n", "map").unwrap();
+        for (host, class) in [
+            ("club.baobao.sohu.com", Some("baby")),
+            ("baobao.sohu.com", Some("baby")),
+            ("IT.Sohu.com", Some("news")),
+            ("example.org", None),
+        ] {
+            assert_eq!(map.class_of(host), class, "{host}");
+        }
+        let error = LabelMap::parse("a\tb\nc d\n", "map").unwrap_err().to_string();
+        assert!(error.contains("\"map\", line 2"), "{error}");
+    }
+
+    #[test]
     fn a_label_is_a_folder_a_host_or_a_value() {
         for (value, folders, expected) in [
             ("Art/0001.txt", true, Some("Art")),
@@ -179,6 +239,7 @@ mod tests {
             ("/0001.txt", true, None),
             ("http://sports.sohu.com/20080101/n1.shtml", true, Some("sports.sohu.com")),
             ("https://news.sohu.com:80/", false, Some("news.sohu.com")),
+            ("http://user:word@art.example.org/", false, Some("art.example.org")),
             ("a/b", false, Some("a/b")),
             (" news ", false, Some("news")),
             ("", false, None),

@@ -1,7 +1,7 @@
-//! `pack` and `unpack`, and the job that they share: copies splits one by one into an output folder, and
-//! counts them.
+//! `pack` and `unpack`, and the job that they share with `fingerprint`: works on splits one by one, writes what it makes of each into
+//! an output folder, and counts.
 //!
-//! This room uses `cli`, `corpus`, `output` and `progress`; only `main.rs` uses it.
+//! This room uses `cli`, `corpus`, `output` and `progress`; `main.rs` and `fingerprint` use it.
 
 pub mod pack;
 pub mod unpack;
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::Result;
+use datasets::{Codec, Container};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,18 +23,65 @@ use crate::output::{FileList, JobEnd, OutputFolder, OutputJob};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Stage, StageRow, StageTimer, seconds};
 
-/// A job that copies each split of its input into an output.
+/// A job that writes something of each split of its input into an output.
 pub(crate) struct Repack<'a> {
     pub job: &'a OutputJob<'a>,
     pub max_rejects: Option<u64>,
     pub stage: Stage,
+    pub unit: RepackUnit,
+}
+
+/// Unit in which a job counts what it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RepackUnit {
+    FilesPacked,
+    FilesUnpacked,
+    DocumentsPacked,
+    Fingerprints,
+}
+
+impl RepackUnit {
+    /// Returns the names of the counters of what was written, and of its bytes.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            RepackUnit::FilesPacked => ["Files packed", "Bytes packed"],
+            RepackUnit::FilesUnpacked => ["Files unpacked", "Bytes unpacked"],
+            RepackUnit::DocumentsPacked => ["Documents packed", "Bytes packed"],
+            RepackUnit::Fingerprints => ["Fingerprints", "Bytes of fingerprints"],
+        }
+    }
+
+    /// Whether each record is a file.
+    fn files(self) -> bool {
+        matches!(self, RepackUnit::FilesPacked | RepackUnit::FilesUnpacked)
+    }
+}
+
+/// Format of what is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PackFormat {
+    /// Block-compressed SequenceFiles with keys of the class Text
+    #[value(name = "sequencefile")]
+    SequenceFile,
+    /// Parquet with the column id and another one, compressed with zstd
+    Parquet,
+}
+
+impl PackFormat {
+    /// Returns the container in this format. A codec is for SequenceFiles alone.
+    pub fn container(self, codec: Option<Codec>) -> Container {
+        match self {
+            PackFormat::SequenceFile => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
+            PackFormat::Parquet => Container::Parquet,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
 struct RepackSummary {
-    /// Participle that names the job in the printed counters: packed or unpacked.
     #[serde(skip)]
-    done: &'static str,
+    unit: RepackUnit,
     version: &'static str,
     configuration: Value,
     counters: RepackCounters,
@@ -42,18 +90,19 @@ struct RepackSummary {
     stages: Vec<StageRow>,
 }
 
-/// Counts of a job. Those of one split are only of what was copied.
+/// Counts of a job. Those of one split are only of what was written.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct RepackCounters {
     #[serde(flatten)]
     input: InputCounters,
-    /// Number of files that were packed or unpacked.
-    pub files: u64,
-    /// Bytes that were written of these files, before compression.
+    /// Number of files, documents or fingerprints that were written.
+    #[serde(rename = "files")]
+    pub records: u64,
+    /// Bytes that were written of them, before compression.
     pub bytes: u64,
     /// Files whose text is kept but not their bytes: they were not UTF-8, or began with a byte order mark.
     pub recoded: u64,
-    /// Recoded files whose illegal bytes were read as U+FFFD.
+    /// Files and documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
     rejected: u64,
 }
@@ -90,7 +139,7 @@ impl Repack<'_> {
         let mut counters = RepackCounters { input: InputCounters::of(plan), ..RepackCounters::default() };
         let mut rejects = Rejects::default();
         for (copied, of_split) in copied {
-            counters.files += copied.files;
+            counters.records += copied.records;
             counters.bytes += copied.bytes;
             counters.recoded += copied.recoded;
             counters.replaced += copied.replaced;
@@ -100,7 +149,7 @@ impl Repack<'_> {
         rejects.write(folder, 0, &outputs, plan, reading)?;
         let rejected = counters.rejected > 0;
         let summary = RepackSummary {
-            done: if self.stage == Stage::Pack { "packed" } else { "unpacked" },
+            unit: self.unit,
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.job.configuration.clone(),
             counters,
@@ -118,17 +167,22 @@ impl Repack<'_> {
 impl fmt::Display for RepackSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
-        let values = [
+        let ([records, bytes], files) = (self.unit.names(), self.unit.files());
+        let mut values = vec![
             ("Input files", counters.input.input_files),
             ("Input bytes", counters.input.input_bytes),
-            (&format!("Files {}", self.done), counters.files),
-            (&format!("Bytes {}", self.done), counters.bytes),
-            ("Files that come back as other bytes", counters.recoded),
-            ("Files with illegal bytes replaced", counters.replaced),
+            (records, counters.records),
+            (bytes, counters.bytes),
+        ];
+        values.extend(files.then_some(("Files that come back as other bytes", counters.recoded)));
+        let replaced =
+            if files { "Files with illegal bytes replaced" } else { "Documents with illegal bytes replaced" };
+        values.extend([
+            (replaced, counters.replaced),
             ("Rejected", counters.rejected),
             ("CPU milliseconds", process.cpu_milliseconds),
             ("Peak bytes of memory", process.peak_memory_bytes),
-        ];
+        ]);
         write_plain_counters(f, &values)
     }
 }

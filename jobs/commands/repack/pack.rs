@@ -1,30 +1,34 @@
 //! `pack`: copies many small files into a few large ones.
 
 use std::env;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Blob, Stores};
-use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
+use cluster::{Blob, InputFile, Stores};
+use datasets::{
+    Codec, Container, Content, Encoding, Error, FORMATS, Format, PackWriter, Piece, Reading, UNKNOWN,
+};
 use operators::{DocBatch, Reject};
 use serde::Serialize;
 
-use super::{Repack, RepackCounters};
+use super::{PackFormat, Repack, RepackCounters, RepackUnit};
 use crate::Common;
 use crate::cli::configuration::{Configuration, optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
-use crate::corpus::plan::Plan;
+use crate::corpus::input_files::InputFiles;
+use crate::corpus::plan::{HEAD_BYTES, Plan, recognise, recognised};
 use crate::corpus::run::Run;
 use crate::corpus::split::Split;
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::corpus::unopened_piece::UnopenedPiece;
 use crate::corpus::whole_file::WholeFile;
 use crate::output::rejects::SplitRejectsWriter;
 use crate::output::{OutputArgs, OutputFolder, OutputJob};
-use crate::progress::{Stage, StageTimer};
+use crate::progress::{Progress, Stage, StageTimer};
 
 /// Format of one text a file, whatever the files are called.
 const TEXTS: &str = "tancorp";
@@ -33,11 +37,13 @@ const READERS: usize = 8;
 /// Length of the longest file that is read ahead.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// Pack many small files into a few large ones
+/// Pack many small files, or the documents of a corpus, into a few large files
 ///
 /// OUTPUT/packed gets SequenceFiles or Parquet with a record for each file: its text, and as its name its
-/// path below the input. `dedup` reads them, and `unpack` makes files of them again. With --bytes every file
-/// comes back as it was. Without it, a file that was not UTF-8, or began with a byte order mark, comes back
+/// path below the input. If all files have records of their own (SogouCS, JSON lines, CSV, Parquet, SequenceFile; not .json), there is
+/// a record for each document instead: its id and its text. `dedup` reads them, and `unpack` makes files of them again, if the ids
+/// can be names of files.
+/// With --bytes every file comes back as it was. Without it, a file that was not UTF-8, or began with a byte order mark, comes back
 /// as plain UTF-8.
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job pack [OPTIONS] <INPUT>... <OUTPUT>")]
@@ -61,7 +67,19 @@ pub struct Args {
 struct PackOptions {
     /// Format that the files are packed into
     #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
-    to: To,
+    to: PackFormat,
+    /// What becomes a record [default: each document if all files have records of their own, else each file]
+    #[arg(long, value_name = "WHAT")]
+    records: Option<PackedRecord>,
+    /// Format of the input, for documents; recognised by name and content by default
+    #[arg(long)]
+    format: Option<String>,
+    /// Field that holds a document's id [default: id where there is one, else file and position]
+    #[arg(long, value_name = "FIELD")]
+    id_field: Option<String>,
+    /// Field that holds a document's text [default: text]
+    #[arg(long, value_name = "FIELD")]
+    text_field: Option<String>,
     /// Codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
     ///
     /// Every Hadoop reads the default codec; for zstd it needs its native library.
@@ -71,7 +89,7 @@ struct PackOptions {
     /// Pack the bytes of each file, whether they are text or not
     ///
     /// They become BytesWritable, or a binary column.
-    #[arg(long, conflicts_with_all = ["encoding", "on_bad_text"])]
+    #[arg(long, conflicts_with_all = ["encoding", "on_bad_text", "records", "format"])]
     bytes: bool,
     /// Approximate number of bytes of files in one packed file, before compression
     ///
@@ -96,36 +114,65 @@ struct PackOptions {
     max_record_bytes: u64,
 }
 
+/// What becomes a packed record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum To {
-    /// Keys and values of the class Text, block-compressed.
-    #[value(name = "sequencefile")]
-    SequenceFile,
-    /// The columns id and text, zstd.
-    Parquet,
+enum PackedRecord {
+    /// Each file, whole
+    File,
+    /// Each document that the format of a file has
+    Document,
+}
+
+impl PackedRecord {
+    /// Returns what becomes a record of these files, by their formats. Cost: looks at the first file, and at all files if that one has
+    /// records of its own.
+    fn of_files(files: &[InputFile], options: &PackOptions) -> Result<Self> {
+        if let Some(records) = options.records {
+            return Ok(records);
+        }
+        let first = || files.first().map(recognised).transpose();
+        // A file called .json may hold one object on several lines.
+        let is_lines = |file: &InputFile| !file.path.ends_with(".json");
+        let documents = !options.bytes
+            && (options.format.is_some()
+                || files.iter().all(is_lines)
+                    && first()?.flatten().is_some_and(has_records)
+                    && recognise(files)?.into_iter().all(has_records));
+        Ok(if documents { PackedRecord::Document } else { PackedRecord::File })
+    }
+}
+
+/// Whether files of a format hold records, so that a file is not a document by itself.
+fn has_records(format: &dyn Format) -> bool {
+    !format.file_is_record() && format.name() != UNKNOWN.name()
 }
 
 /// Runs the job; returns 0, or 3 if files were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let options = &args.options;
-    let container = match (options.to, options.codec) {
-        (To::SequenceFile, codec) => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
-        (To::Parquet, None) => Container::Parquet,
-        (To::Parquet, Some(_)) => {
-            bail!(WrongUse("--codec is for SequenceFiles; Parquet has zstd".to_owned()))
-        }
-    };
+    if options.to == PackFormat::Parquet && options.codec.is_some() {
+        bail!(WrongUse("--codec is for SequenceFiles; Parquet has zstd".to_owned()));
+    }
+    let container = options.to.container(options.codec);
     let content = if options.bytes { Content::Bytes } else { Content::Text };
     let reading = Reading {
+        id: options.id_field.clone(),
+        text: options.text_field.clone(),
         encoding: options.encoding,
         bad_text: options.on_bad_text.into(),
         max_record_bytes: options.max_record_bytes as usize,
         ..Reading::default()
     };
     let (start, stores) = (Instant::now(), Stores::new());
-    let plan = Plan::new(&stores, &[], inputs, Some(TEXTS), Some(options.part_size), &env::temp_dir())?;
+    let found = InputFiles::find(&stores, &[], inputs)?;
+    let records = PackedRecord::of_files(&found.files, options)?;
+    let (format, unit) = match records {
+        PackedRecord::File => (Some(TEXTS), RepackUnit::FilesPacked),
+        PackedRecord::Document => (options.format.as_deref(), RepackUnit::DocumentsPacked),
+    };
+    let plan = Plan::of_files(found, format, Some(options.part_size), &env::temp_dir())?;
     let job = OutputJob::alone(
         (common, &stores, start),
         Run::alone(plan, reading, common.workers(), &Arc::default()),
@@ -133,10 +180,15 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         (output, &args.output),
         serde_json::to_value(Configuration::here(options, common.workers(), inputs)?)?,
     );
-    let repack = Repack { job: &job, max_rejects: args.max_rejects, stage: Stage::Pack };
+    let repack = Repack { job: &job, max_rejects: args.max_rejects, stage: Stage::Pack, unit };
+    let warned = AtomicBool::new(false);
     repack.run(|folder, at, number, split, rejects| {
-        let packing = Packing { container, content, reading: &job.run.reading, folder, at };
-        packing.split(number, split, rejects)
+        let Run { reading, progress, .. } = &job.run;
+        let packing = Packing { container, content, reading, folder, at, progress, warned: &warned };
+        match records {
+            PackedRecord::File => packing.files(number, split, rejects),
+            PackedRecord::Document => packing.documents(number, split, rejects),
+        }
     })
 }
 
@@ -146,14 +198,49 @@ struct Packing<'a> {
     reading: &'a Reading,
     folder: &'a OutputFolder,
     at: &'a StageTimer<'a>,
+    progress: &'a Progress,
+    /// Whether the user was told of a file with several documents.
+    warned: &'a AtomicBool,
 }
 
 impl Packing<'_> {
-    /// Packs one split into one file, even where all files of the split are rejected.
-    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<RepackCounters> {
+    /// Begins the file of one split.
+    fn writer(&self, number: u32, split: &Split) -> Result<Box<dyn PackWriter>> {
         let name = format!("packed/part-{number:05}{}", self.container.extension());
         let output = self.folder.file(&name)?;
-        let mut writer = self.container.create(output, self.content, &seed(split))?;
+        Ok(self.container.create(output, self.content, &seed(split))?)
+    }
+
+    /// Packs the documents of one split into one file.
+    fn documents(
+        &self,
+        number: u32,
+        split: &Split,
+        rejects: &mut SplitRejectsWriter,
+    ) -> Result<RepackCounters> {
+        let (mut writer, mut copied) = (self.writer(number, split)?, RepackCounters::default());
+        let mut reader = SplitReader::new(number, split, self.reading, self.at);
+        while let Some(mut batch) = reader.next()? {
+            rejects.take(&mut batch)?;
+            copied.replaced += batch.replaced();
+            for doc in batch.docs() {
+                copied.records += 1;
+                copied.bytes += doc.text.len() as u64;
+                writer.append(doc.id, doc.text.as_bytes())?;
+            }
+        }
+        if let Some(missing) = reader.without_field().filter(|_| copied.records == 0) {
+            // A field that no record has is misspelt, or the files are none of documents.
+            let error = anyhow!(Error::Field(missing));
+            return Err(error.context("the documents could not be read; --records file packs whole files"));
+        }
+        writer.finish()?;
+        Ok(copied)
+    }
+
+    /// Packs the files of one split into one file, even where all of them are rejected.
+    fn files(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<RepackCounters> {
+        let mut writer = self.writer(number, split)?;
         let mut copied = RepackCounters::default();
         let mut next = 0;
         read_ahead(split, |unopened, piece, ahead| {
@@ -190,10 +277,11 @@ impl Packing<'_> {
             return Ok(());
         }
         let mut append = |name: &str, bytes: &[u8]| {
-            copied.files += 1;
+            copied.records += 1;
             copied.bytes += bytes.len() as u64;
             writer.append(name, bytes)
         };
+        self.warn_of_records(piece, &file.bytes);
         if self.content == Content::Bytes {
             return Ok(append(&piece.name, &file.bytes)?);
         }
@@ -209,6 +297,23 @@ impl Packing<'_> {
         }
         copied.replaced += batch.replaced();
         Ok(())
+    }
+}
+
+impl Packing<'_> {
+    /// Tells the user of the first file that has several documents and becomes one record.
+    fn warn_of_records(&self, piece: &Piece, bytes: &[u8]) {
+        let path = piece.blob.path();
+        let head = &bytes[..bytes.len().min(HEAD_BYTES)];
+        let recognised = || FORMATS.iter().find(|format| format.recognises(path, head));
+        let warns = self.content == Content::Text
+            && !self.warned.load(Ordering::Relaxed)
+            && recognised().is_some_and(|format| has_records(*format));
+        if warns && !self.warned.swap(true, Ordering::Relaxed) {
+            self.progress.warn(&format!(
+                "\"{path}\" has records of its own and becomes one: --records document packs its documents"
+            ));
+        }
     }
 }
 

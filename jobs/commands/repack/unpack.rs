@@ -13,7 +13,7 @@ use operators::DocBatch;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::{Repack, RepackCounters};
+use super::{Repack, RepackCounters, RepackUnit};
 use crate::Common;
 use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::WrongUse;
@@ -77,7 +77,12 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         (output, &args.output),
         serde_json::to_value(Configuration::here(&args.options, common.workers(), inputs)?)?,
     );
-    let repack = Repack { job: &job, max_rejects: args.max_rejects, stage: Stage::Unpack };
+    let repack = Repack {
+        job: &job,
+        max_rejects: args.max_rejects,
+        stage: Stage::Unpack,
+        unit: RepackUnit::FilesUnpacked,
+    };
     let names = Mutex::default();
     repack.run(|folder, at, number, split, rejects| {
         Unpacking { reading: &job.run.reading, names: &names, folder, at }.split(number, split, rejects)
@@ -133,7 +138,7 @@ impl Unpacking<'_> {
                 Ok(Some(Packed::File { offset, name, bytes })) => {
                     match self.file(path, offset, name, bytes)? {
                         None => {
-                            copied.files += 1;
+                            copied.records += 1;
                             copied.bytes += bytes.len() as u64;
                             self.at.read(1, bytes.len() as u64);
                         }

@@ -19,6 +19,7 @@ use crate::corpus::run::Run;
 use crate::dedup::keep::KeepOrder;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
+use crate::report::lengths::LengthCounts;
 
 /// A search of the corpus of a run.
 pub(crate) struct CorpusSearch {
@@ -83,6 +84,8 @@ pub(crate) struct SideCounts {
     pub without_text: u64,
     /// Documents that are compared without some of their lines.
     pub shortened: u64,
+    /// Documents of each length.
+    pub by_length: LengthCounts,
     /// Documents of code, if the cleaning reads code in its own way.
     pub code: Option<u64>,
     /// The first file without the fields that were asked for, and its split.
@@ -96,6 +99,7 @@ impl SideCounts {
         self.replaced += other.replaced;
         self.without_text += other.without_text;
         self.shortened += other.shortened;
+        self.by_length += other.by_length;
         self.code = self.code.into_iter().chain(other.code).reduce(|a, b| a + b);
         let both = self.without_field.take().into_iter().chain(other.without_field);
         self.without_field = both.min_by_key(|(split, _)| *split);

@@ -1,13 +1,13 @@
 //! The map stage: stores what the later stages need of each document, one map output for each split.
 
 use anyhow::Result;
-use operators::Doc;
 use operators::search::map_records::StoredText;
 use operators::search::prefix::PrefixTexts;
 use operators::search::{SearchVisitor, TextSearch};
 use operators::text::Cleaner;
 use operators::text::cleaned::is_code;
 use operators::text::ignored_lines::LineCleaner;
+use operators::{Doc, DocBatch, Reject};
 
 use super::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use super::mapped::{Head, Mapped};
@@ -94,17 +94,22 @@ impl CorpusSearch {
         let mut writer = self.outputs.create(number, sections + of_state)?;
         let mut reader = SplitReader::new(number, split, &self.run.reading, at);
         while let Some(mut batch) = reader.next()? {
+            let refused = refuse(&mut batch, &search, reader.path());
             head.counts.docs += batch.docs().len() as u64;
             head.counts.text_bytes += batch.text_bytes() as u64;
             head.counts.replaced += batch.replaced();
             let mut rejects = Rejects::default();
-            for reject in &batch.take_rejects() {
+            let mut all = batch.take_rejects();
+            all.extend(refused);
+            all.sort_by_key(|reject| reject.doc);
+            for reject in &all {
                 rejects.add(reject);
                 writer.reject(reject)?;
             }
             limit.count(&rejects)?;
             head.rejects.join(rejects);
             for doc in batch.docs() {
+                head.counts.by_length.add(doc.text.chars().count() as u64);
                 let text = cleaner.clean(doc.text);
                 if let Some(code) = &mut head.counts.code {
                     *code += u64::from(is_code(text.whole));
@@ -122,6 +127,24 @@ impl CorpusSearch {
         writer.finish(&head)?;
         Ok(head)
     }
+}
+
+/// Takes the documents out of a batch that a search cannot compare, and returns them as rejects. `path`: that of their file.
+fn refuse(batch: &mut DocBatch, search: &impl TextSearch, path: String) -> Vec<Reject> {
+    let refused = batch.docs().filter_map(|doc| Some((doc, search.refuses(doc.text)?)));
+    let rejects: Vec<Reject> = refused
+        .map(|(doc, reason)| Reject {
+            doc: doc.doc,
+            path: path.clone(),
+            offset: doc.doc.record(),
+            reason: reason + Reject::BY_RECORD,
+            head: doc.text.chars().take(Reject::HEAD_BYTES / 4).collect(),
+        })
+        .collect();
+    if !rejects.is_empty() {
+        batch.retain(|doc| rejects.binary_search_by_key(&doc.doc, |reject| reject.doc).is_err());
+    }
+    rejects
 }
 
 /// Map output of a split whose documents are not those of the input but parts of them.

@@ -12,7 +12,7 @@ use cluster::{Rename, Showing, Store, path_of_text};
 
 use super::run_folder::{EARLIER, KEY, PARTS, RunFolder};
 use crate::cli::exit::WrongUse;
-use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::corpus::output_layout::{FILES, FOLDERS, SUCCESS};
 use crate::output::files::found_below;
 use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::put;
@@ -52,7 +52,7 @@ pub(super) fn decide(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -
     let store = run.store.as_ref();
     put(store, &run.temporary(SUCCESS), job.success.as_bytes())?;
     store.settle(&run.temporary(""))?;
-    let found = found_below(store, &run.temporary(PARTS), FOLDERS)?;
+    let found = found_below(store, &run.temporary(PARTS))?;
     job.files.compare(
         &found,
         "process 0 does not see the files that were written (all processes need one shared file system)",
@@ -65,7 +65,7 @@ pub(super) fn decide(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -
     Ok(renamer.rename(&new, &decided)?)
 }
 
-/// Moves each folder to where readers look, then `_SUCCESS`.
+/// Moves each folder and file to where readers look, then `_SUCCESS`.
 pub(super) fn show(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
     let store = run.store.as_ref();
     let success = run.temporary(SUCCESS);
@@ -77,11 +77,12 @@ pub(super) fn show(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -> 
     store.create_dir(&run.temporary(REPLACED))?;
     displace(run, renamer, SUCCESS)?;
     store.settle(&run.path)?;
-    for name in FOLDERS {
+    for name in FOLDERS.into_iter().chain(FILES) {
         let finished = run.temporary(&format!("{PARTS}/{name}"));
         let in_folder = format!("{name}/");
         let listed = job.files.0.range(in_folder.clone()..).next();
-        if !listed.is_some_and(|(file, _)| file.starts_with(&in_folder)) {
+        let in_folder = listed.is_some_and(|(file, _)| file.starts_with(&in_folder));
+        if !in_folder && !job.files.0.contains_key(name) {
             displace(run, renamer, name)?;
         } else if store.exists(&finished)? {
             displace(run, renamer, name)?;
@@ -92,7 +93,7 @@ pub(super) fn show(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -> 
         }
     }
     store.settle(&run.path)?;
-    let found = found_below(store, &run.path, FOLDERS)?;
+    let found = found_below(store, &run.path)?;
     job.files.compare(&found, &format!("the output \"{}\" is not whole", run.uri))?;
     run.check()?;
     renamer.rename(&success, &run.at(SUCCESS))?;

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::bundles::{self, BUNDLES, TASKS};
 use super::run_folder::{KEY, RunFolder};
 use crate::corpus::at_once::each;
-use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::corpus::output_layout::SUCCESS;
 use crate::output::files::{found_below, found_in_ranges};
 use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::{AT_ONCE, hash, hash_of, put, read};
@@ -56,7 +56,7 @@ fn note_name(upload: &Upload) -> String {
 /// # Errors
 /// When another run has taken over.
 pub(super) fn decide(run: &RunFolder, uploads: &dyn Uploads, mut job: JobManifest) -> Result<()> {
-    let found = found_below(run.store.as_ref(), &run.path, FOLDERS)?.into_keys();
+    let found = found_below(run.store.as_ref(), &run.path)?.into_keys();
     let (replaced, removed) = found.partition::<Vec<_>, _>(|name| job.files.0.contains_key(name));
     job.earlier.removed = removed.into_iter().collect();
     let tags = each(AT_ONCE, &replaced, |name| Ok(uploads.tag(&run.at(name))?))?;
@@ -97,7 +97,7 @@ pub(super) fn show(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) ->
     // listing.
     let found = found_in_ranges(store, &run.path, &job.files);
     if !found.is_ok_and(|found| job.files.differences(&found).is_empty()) {
-        let found = found_below(store, &run.path, FOLDERS)?;
+        let found = found_below(store, &run.path)?;
         job.files.compare(&found, &format!("the output \"{}\" is not whole", run.uri))?;
     }
     show_success(run, job)

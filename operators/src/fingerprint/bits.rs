@@ -30,6 +30,9 @@ pub trait Bits:
     /// Returns the bits of a feature. With 128 bits, the low half is the feature's hash and the high half is
     /// the hash of that.
     fn of_feature(feature: u64) -> Self;
+    /// Returns the bits of a number: a decimal one, where a negative one stands for its two's complement, or 0x and hexadecimal
+    /// digits.
+    fn of_number(text: &str) -> Option<Self>;
     /// Returns the number of set bits.
     fn count_ones(self) -> u32;
     /// Returns the number of bits below the lowest set one.
@@ -65,6 +68,15 @@ impl Bits for u64 {
         feature
     }
 
+    fn of_number(text: &str) -> Option<Self> {
+        let text = text.trim();
+        match text.strip_prefix("0x") {
+            Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
+            Some(_) => None,
+            None => text.parse().ok().or_else(|| text.parse().ok().map(i64::cast_unsigned)),
+        }
+    }
+
     #[inline]
     fn count_ones(self) -> u32 {
         self.count_ones()
@@ -93,6 +105,15 @@ impl Bits for u128 {
         u128::from(hash::spread(feature)) << 64 | u128::from(feature)
     }
 
+    fn of_number(text: &str) -> Option<Self> {
+        let text = text.trim();
+        match text.strip_prefix("0x") {
+            Some(digits) if !digits.starts_with('+') => u128::from_str_radix(digits, 16).ok(),
+            Some(_) => None,
+            None => text.parse().ok().or_else(|| text.parse().ok().map(i128::cast_unsigned)),
+        }
+    }
+
     #[inline]
     fn count_ones(self) -> u32 {
         self.count_ones()
@@ -112,5 +133,21 @@ impl Bits for u128 {
     fn key(self) -> u64 {
         let [low, high] = self.halves();
         low ^ hash::spread(high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_bits() {
+        assert_eq!(u64::of_number("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(u64::of_number(" -1\n"), Some(u64::MAX));
+        assert_eq!(u64::of_number("0x00ff"), Some(255));
+        assert_eq!(u128::of_number("-2"), Some(u128::MAX - 1));
+        for text in ["", "x", "0x", "0x+1", "18446744073709551616", "1.5", "文"] {
+            assert_eq!(u64::of_number(text), None, "{text}");
+        }
     }
 }

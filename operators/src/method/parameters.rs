@@ -58,6 +58,18 @@ pub trait Parameters: fmt::Display + DynClone + Send + Sync {
     fn fingerprints(&self) -> bool {
         false
     }
+    /// Whether texts are fingerprints that were made elsewhere.
+    fn takes_fingerprints(&self) -> bool {
+        false
+    }
+    /// Takes texts as fingerprints that were made elsewhere. Returns whether the method can.
+    fn take_fingerprints(&mut self) -> bool {
+        false
+    }
+    /// Returns the weight K of Sim = 1 / (distance + 1) + K * similarity, if the method decides by this sum.
+    fn weight_of_sim(&self) -> Option<u32> {
+        None
+    }
     /// Whether pairs need verification, because matching fingerprints do not prove that the texts are near.
     fn approximate(&self) -> bool {
         false

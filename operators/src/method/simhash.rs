@@ -34,6 +34,8 @@ pub struct SimHashSpec {
     pub weights: Weights,
     /// Cleaning of the text.
     pub clean: Clean,
+    /// Whether texts are fingerprints that were made elsewhere.
+    pub given: bool,
 }
 
 impl Default for SimHashSpec {
@@ -45,6 +47,7 @@ impl Default for SimHashSpec {
             features: FeatureSpec::Jieba,
             weights: Weights::Tf,
             clean: Clean::Nfkc,
+            given: false,
         }
     }
 }
@@ -58,7 +61,8 @@ impl SimHashSpec {
     pub fn simhash<W: Bits>(&self, features: Features, statistics: &Statistics) -> SimHash<W> {
         let SimHashSpec { bits, hamming: distance, weights, .. } = *self;
         let design = FingerprintDesign { bits, distance, blocks: self.blocks(), weights };
-        SimHash::new(design, features, statistics)
+        let simhash = SimHash::new(design, features, statistics);
+        if self.given { simhash.given() } else { simhash }
     }
 }
 
@@ -86,12 +90,16 @@ impl Parameters for SimHashSpec {
             "features" => store_features(&mut self.features, value),
             "weights" => store(&mut self.weights, named(value), "tf, tfidf or rank5"),
             "clean" => store_clean(&mut self.clean, value),
+            "given" => store(&mut self.given, value.is_empty().then_some(true), "without a value"),
             _ => Err(WrongParameter::Unknown),
         }
     }
 
     fn check(&self) -> Result<(), String> {
         let (SimHashSpec { bits, hamming, .. }, blocks) = (self, self.blocks());
+        if self.given && self.weights != Weights::Tf {
+            return Err("fingerprints that are given need no weights".to_owned());
+        }
         if blocks <= *hamming {
             return Err(format!("blocks must be more than hamming, which is {hamming}"));
         }
@@ -107,9 +115,9 @@ impl Parameters for SimHashSpec {
     }
 
     fn help(&self) -> &'static str {
-        "simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean) \
+        "simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean, given) \
          finds every pair of fingerprints within the distance; weights other than tf take one more \
-         reading of the corpus. manku2007 is simhash with weights=tfidf."
+         reading of the corpus; given takes texts as fingerprints. manku2007 is simhash with weights=tfidf."
     }
 
     fn clean(&self) -> Clean {
@@ -117,7 +125,7 @@ impl Parameters for SimHashSpec {
     }
 
     fn features(&self) -> Option<FeatureSpec> {
-        Some(self.features)
+        Some(self.features).filter(|_| !self.given)
     }
 
     fn counts_features(&self) -> bool {
@@ -133,6 +141,17 @@ impl Parameters for SimHashSpec {
     }
 
     fn approximate(&self) -> bool {
+        !self.given
+    }
+
+    fn takes_fingerprints(&self) -> bool {
+        self.given
+    }
+
+    fn take_fingerprints(&mut self) -> bool {
+        // The fingerprints were made with these.
+        self.weights = Weights::Tf;
+        self.given = true;
         true
     }
 
@@ -142,12 +161,19 @@ impl Parameters for SimHashSpec {
         statistics: &Statistics,
         verify: Option<Similarity>,
     ) -> Result<Method, Error> {
-        let features = Features::new(self.features, lexicon)?;
+        if self.given && verify.is_some() {
+            let reason = "fingerprints that are given have no features that could be compared".to_owned();
+            return Err(Error::BadSpec { spec: format!("simhash:{self}"), reason });
+        }
+        // There are no words of fingerprints, so the dictionary need not be loaded.
+        let spec = if self.given { FeatureSpec::Chars(1) } else { self.features };
+        let features = Features::new(spec, lexicon)?;
         let search = match self.bits {
             0..=64 => Search::Bits64(self.simhash(features.clone(), statistics)),
             _ => Search::Bits128(self.simhash(features.clone(), statistics)),
         };
-        Ok(Method::verified_by(search, features, Cleaner::new(self.clean), verify))
+        let clean = if self.given { Clean::None } else { self.clean };
+        Ok(Method::verified_by(search, features, Cleaner::new(clean), verify))
     }
 
     fn curve(&self) -> Curve {
@@ -168,9 +194,10 @@ impl Parameters for SimHashSpec {
 
 impl fmt::Display for SimHashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SimHashSpec { bits, hamming, blocks: _, features, weights, clean } = self;
+        let SimHashSpec { bits, hamming, blocks: _, features, weights, clean, given } = self;
         write!(f, "bits={bits},hamming={hamming},")?;
         self.blocks.iter().try_for_each(|blocks| write!(f, "blocks={blocks},"))?;
-        write!(f, "features={features},weights={weights},clean={clean}")
+        write!(f, "features={features},weights={weights},clean={clean}")?;
+        f.write_str(if *given { ",given" } else { "" })
     }
 }

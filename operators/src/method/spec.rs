@@ -174,6 +174,8 @@ mod tests {
             ("simhash:weights=idf", "tf, tfidf or rank5"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
+            ("simhash:given=1", "without a value"),
+            ("simhash:weights=tfidf,given", "need no weights"),
             ("simhash:clean", "none, nfkc, fold, post or weibo"),
             ("jaccard:0.001", "0.001 is not a number from 0.01 to 1"),
             ("contained:0.8,bands=3", "contained has no parameter \"bands\""),

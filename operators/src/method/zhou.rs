@@ -136,6 +136,10 @@ impl Parameters for ZhouSpec {
         true
     }
 
+    fn weight_of_sim(&self) -> Option<u32> {
+        Some(self.k)
+    }
+
     // Its threshold is one of Sim, which is not a similarity between 0 and 1, so `thresholds` has none.
 
     fn fingerprints(&self) -> bool {

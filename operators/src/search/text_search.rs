@@ -37,6 +37,11 @@ pub trait TextSearch: Send + Sync + 'static {
     fn only_equal(&self) -> bool {
         false
     }
+    /// Returns the reason for which a text, as it was read, cannot be compared at all, so that its record is rejected.
+    fn refuses(&self, text: &str) -> Option<String> {
+        let _ = text;
+        None
+    }
     /// Begins a split. The records of a document depend on nothing but the documents before it in the split.
     fn begin_split(&mut self) {}
     /// Appends the records of a document with a text to the sections. `text`: its cleaned text.

@@ -62,7 +62,8 @@ impl File {
                 found: schema::names(&footer.schema, name),
             }),
         };
-        let text = usable(reading.text(), schema::holds_text).ok_or_else(|| missing(reading.text()))?;
+        let is_text = if reading.numbers { schema::holds_id } else { schema::holds_text };
+        let text = usable(reading.text(), is_text).ok_or_else(|| missing(reading.text()))?;
         let (id_name, required) = reading.id();
         let id = usable(id_name, schema::holds_id);
         if required && id.is_none() {

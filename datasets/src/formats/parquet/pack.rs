@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ArrayBuilder, BinaryBuilder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -36,11 +36,12 @@ pub(crate) struct ParquetPacker {
 
 impl ParquetPacker {
     pub(crate) fn create(output: Box<dyn PartOutput>, content: Content) -> Result<Self, Error> {
-        let content = match content {
-            Content::Text => DataType::Utf8,
-            Content::Bytes => DataType::Binary,
+        let (name, content) = match content {
+            Content::Text => ("text", DataType::Utf8),
+            Content::Bytes => ("text", DataType::Binary),
+            Content::Fingerprint => ("fingerprint", DataType::UInt64),
         };
-        let fields = vec![Field::new("id", DataType::Utf8, false), Field::new("text", content, false)];
+        let fields = vec![Field::new("id", DataType::Utf8, false), Field::new(name, content, false)];
         let schema = Arc::new(Schema::new(fields));
         let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties().map_err(writing)?));
         let (names, contents) = (StringBuilder::new(), BinaryBuilder::new());
@@ -51,6 +52,10 @@ impl ParquetPacker {
         let contents = self.contents.finish();
         let contents: ArrayRef = match self.schema.field(1).data_type() {
             DataType::Utf8 => Arc::new(StringArray::try_from_binary(contents)?),
+            DataType::UInt64 => {
+                let number = |bytes: Option<&[u8]>| Some(u64::from_be_bytes(*bytes?.first_chunk()?));
+                Arc::new(contents.iter().map(number).collect::<UInt64Array>())
+            }
             _ => Arc::new(contents),
         };
         let columns = vec![Arc::new(self.names.finish()) as ArrayRef, contents];

@@ -35,6 +35,7 @@ pub(super) struct RowReader {
     records: Option<ParquetRecords>,
     id_buffer: String,
     text_buffer: Vec<u8>,
+    number_buffer: String,
 }
 
 struct ParquetRecords {
@@ -62,6 +63,7 @@ impl RowReader {
             records: None,
             id_buffer: String::new(),
             text_buffer: Vec::new(),
+            number_buffer: String::new(),
             batches: Batches::new(file, reading),
         })
     }
@@ -112,7 +114,7 @@ impl Reader for RowReader {
                     Some(field) => Err(format!("the field \"{field}\" is null")),
                     None => Ok(format!("{path}:{row}")),
                 };
-                let buffers = (&mut self.id_buffer, &mut self.text_buffer);
+                let buffers = (&mut self.id_buffer, &mut self.text_buffer, &mut self.number_buffer);
                 match record(records, self.charset, self.bad_text, buffers, place) {
                     Ok((id, text, replaced)) => {
                         batch.push_decoded(id, text, replaced);
@@ -147,12 +149,18 @@ fn record<'a>(
     records: &'a ParquetRecords,
     charset: Charset,
     bad_text: BadText,
-    (id_buffer, text_buffer): (&'a mut String, &'a mut Vec<u8>),
+    (id_buffer, text_buffer, number_buffer): (&'a mut String, &'a mut Vec<u8>, &'a mut String),
     default_id: impl FnOnce() -> Result<String, String>,
 ) -> Result<(&'a str, &'a str, bool), RowRefusal<'a>> {
     let row = records.next;
-    let Some(bytes) = records.text.bytes(row) else {
-        return Err(("the text is null".to_owned(), &[]));
+    let bytes = match records.text.bytes(row) {
+        Some(bytes) => bytes,
+        None if records.text.is_null(row) => return Err(("the text is null".to_owned(), &[])),
+        None => {
+            number_buffer.clear();
+            records.text.write_integer(row, number_buffer);
+            number_buffer.as_bytes()
+        }
     };
     let (text, replaced) = charset
         .decode(bytes, bad_text, text_buffer)

@@ -28,6 +28,7 @@ impl SequencePacker {
         let value = match content {
             Content::Text => "org.apache.hadoop.io.Text",
             Content::Bytes => "org.apache.hadoop.io.BytesWritable",
+            Content::Fingerprint => "org.apache.hadoop.io.LongWritable",
         };
         let sync = xxh3_128(seed.as_bytes()).to_be_bytes();
         let header = Header::of_blocks("org.apache.hadoop.io.Text", value, codec, sync)?;
@@ -49,6 +50,7 @@ impl PackWriter for SequencePacker {
         match self.content {
             Content::Text => put_vint(&mut self.value, bytes.len()),
             Content::Bytes => self.value.extend_from_slice(&(bytes.len() as u32).to_be_bytes()),
+            Content::Fingerprint => {}
         }
         self.value.extend_from_slice(bytes);
         self.part.append(&self.key, &self.value)

@@ -59,6 +59,10 @@ impl<W: Bits> TextSearch for BitSearch<W> {
         FINGERPRINTS + 1
     }
 
+    fn refuses(&self, text: &str) -> Option<String> {
+        self.simhash.refuses(text)
+    }
+
     fn map_text(&mut self, doc: &Doc, text: CleanedText, sections: &mut [Vec<u8>]) {
         let fingerprint = self.simhash.fingerprint(text.compared);
         let (identity, sketch) = match self.by_text {

@@ -72,6 +72,8 @@ pub struct SimHash<W> {
     /// The first features of the last text, one more than can be sketched.
     first: Vec<u64>,
     mask: W,
+    /// Whether texts are fingerprints, written as numbers.
+    given: bool,
     /// Join of the fingerprints, which finds those within the distance.
     pub join: BlockJoin<W>,
 }
@@ -90,8 +92,27 @@ impl<W: Bits> SimHash<W> {
             words: Vec::new(),
             first: Vec::new(),
             mask: W::lowest(bits),
+            given: false,
             join: BlockJoin::new(bits, distance, blocks, Kernel::widest()),
         }
+    }
+
+    /// Takes texts as fingerprints that were made elsewhere ([`Bits::of_number`]). Other texts have the fingerprint 0.
+    pub fn given(self) -> Self {
+        SimHash { given: true, ..self }
+    }
+
+    /// Returns the reason for which a text has no fingerprint.
+    pub(super) fn refuses(&self, text: &str) -> Option<String> {
+        let bits = self.bits();
+        // A negative number of fewer bits has all the bits above them set, and the highest of them.
+        let above = !(self.mask >> 1);
+        let fits = |word: W| {
+            word & !self.mask == W::default() || text.trim().starts_with('-') && word & above == above
+        };
+        let is_number = || W::of_number(text).is_some_and(fits);
+        (self.given && !is_number())
+            .then(|| format!("not a fingerprint of {bits} bits: a number, or 0x and hexadecimal digits"))
     }
 
     /// Returns the number of bits of a fingerprint.
@@ -104,6 +125,9 @@ impl<W: Bits> SimHash<W> {
         let mut tally = BitCounts::default();
         let first = &mut self.first;
         first.clear();
+        if self.given {
+            return W::of_number(text).unwrap_or_default() & self.mask;
+        }
         let mut note = |feature| {
             if first.len() <= LARGEST_LIST {
                 first.push(feature);

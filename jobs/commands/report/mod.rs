@@ -1,0 +1,93 @@
+//! `report`: writes the page about a finished output again, or its tables without Parquet (`tables.rs`).
+
+mod tables;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use cluster::{Stores, path_of_text};
+use serde_json::json;
+
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::print;
+use crate::cli::values::paths;
+use crate::dedup::finished::Finished;
+use crate::output::pair_table::PairsOf;
+use crate::report::{ReportSource, ShownTexts};
+
+/// Write the page about a finished output again, or its tables as CSV or JSON
+///
+/// Every output has the page as report.html: one HTML file that needs no network. It shows what was read, found and removed, how
+/// similar the pairs are, how large the clusters, samples with the differences marked, why records were rejected, and what to do
+/// next. The input is read again for the texts; if it is gone, the page has none.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A finished output of dedup or rethreshold
+    #[arg(value_parser = paths())]
+    output: String,
+    /// File of the page [default: report.html in the working directory]
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    to: Option<String>,
+    /// Write pairs, clusters and counters as CSV into this folder, and no page unless --to is there
+    #[arg(long, value_name = "FOLDER", value_parser = paths())]
+    csv: Option<String>,
+    /// The same as JSON lines
+    #[arg(long, value_name = "FOLDER", value_parser = paths())]
+    json: Option<String>,
+}
+
+/// Runs the job; returns 0.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let finished = Finished::open(&Stores::new(), &args.output)?;
+    for path in [&args.to, &args.csv, &args.json] {
+        refuse_inside(path.as_deref().unwrap_or("report.html"), &args.output)?;
+    }
+    if let Some(folder) = &args.csv {
+        tables::write_csv(&finished, folder)?;
+    }
+    if let Some(folder) = &args.json {
+        tables::write_json(&finished, folder)?;
+    }
+    let (to, alone) = (args.to.as_deref(), args.csv.is_none() && args.json.is_none());
+    let Some(to) = to.or(alone.then_some("report.html")) else { return Ok(0) };
+    let file = ReportFile::check(to)?;
+    let source = ReportSource {
+        output: &finished.uri,
+        summary: finished.summary()?,
+        threshold: finished.options().threshold().map(|least| u64::from(least.as_millionths() / 10_000)),
+        lists_all: finished.options().pairs != PairsOf::Deciding,
+        measures: finished.options().has_threshold(),
+    };
+    let texts = texts(&finished, &source, common).unwrap_or_else(|error| {
+        common.warn(format_args!("the page has no texts: {error:#}"));
+        ShownTexts::default()
+    });
+    file.replace(source.page(&texts)?)?;
+    print(format_args!("{to}\n"))?;
+    Ok(0)
+}
+
+/// Refuses to write into the output, whose files are listed.
+fn refuse_inside(path: &str, output: &str) -> Result<()> {
+    let real = |path: &Path| path.ancestors().find_map(|above| fs::canonicalize(above).ok());
+    let path = std::env::current_dir()?.join(path_of_text(path));
+    let output = fs::canonicalize(path_of_text(output)).ok();
+    if output.is_some_and(|output| real(&path).is_some_and(|path| path.starts_with(output))) {
+        bail!(WrongUse(format!(
+            "\"{}\" lies in the output, whose files are listed: name another place",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Reads the texts that the page shows.
+fn texts(finished: &Finished, source: &ReportSource, common: &Common) -> Result<ShownTexts> {
+    let input = finished.input(common.workers())?;
+    let (watch, progress) = input.watch(&common.progress, "report", &json!({"output": finished.uri}))?;
+    let corpus = (&input.plan, &input.reading);
+    watch.end(ShownTexts::read(corpus, input.workers, &source.shown()?, &progress))
+}
