@@ -102,42 +102,34 @@ impl FoundLinks {
     }
 }
 
-/// Candidates that were compared before, sorted. Memory: 24 bytes each, or the budget.
+/// Candidates that were compared before, sorted, as their two documents. Memory: 16 bytes each, or the budget.
 pub(super) struct AskedPairs {
-    asked: Spool<u64>,
+    asked: Sorted<(DocId, DocId)>,
     spill: SpillBudget,
 }
 
 impl AskedPairs {
     /// Begins without pairs.
     pub fn new(spill: &SpillBudget) -> Self {
-        AskedPairs { asked: Spool::new(spill), spill: spill.clone() }
+        AskedPairs { asked: Sorted::InMemory(Vec::new()), spill: spill.clone() }
     }
 
     /// Returns the candidates that were not compared before, and notes them.
     pub fn fresh(&mut self, candidates: Sorted<Pair>) -> Result<Sorted<Pair>> {
-        let mut candidates = MergeCursor::new(candidates);
-        let before = std::mem::replace(&mut self.asked, Spool::new(&self.spill));
-        let mut fresh = ExternalSort::new(&self.spill).once();
-        let asked = &mut self.asked;
-        let key = |pair: &Pair| (pair.low, pair.high);
-        let mut take = |pair: Pair, asked: &mut Spool<u64>| {
-            asked.push(pair.low, &[pair.high.0]);
-            fresh.push(pair);
-        };
-        before.scan(|low, highs| -> Result<()> {
-            let known = (low, DocId(highs[0]));
-            while let Some(pair) = candidates.next_if(|pair| key(pair) < known)? {
-                take(pair, asked);
+        let before = std::mem::replace(&mut self.asked, Sorted::InMemory(Vec::new()));
+        let (mut before, mut asked) = (MergeCursor::new(before), ExternalSort::new(&self.spill).once());
+        let fresh = candidates.retain(&self.spill, |pair| {
+            let docs = (pair.low, pair.high);
+            while let Some(earlier) = before.next_if(|earlier| *earlier < docs)? {
+                asked.push(earlier);
             }
-            while candidates.next_if(|pair| key(pair) == known)?.is_some() {}
-            asked.push(low, highs);
-            Ok(())
+            asked.push(docs);
+            Ok(before.next_if(|earlier| *earlier == docs)?.is_none())
         })?;
-        while let Some(pair) = candidates.next_if(|_| true)? {
-            take(pair, asked);
+        while let Some(earlier) = before.next_if(|_| true)? {
+            asked.push(earlier);
         }
-        asked.check()?;
-        Ok(fresh.finish()?)
+        self.asked = asked.finish()?;
+        Ok(fresh)
     }
 }

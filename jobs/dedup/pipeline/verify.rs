@@ -93,7 +93,7 @@ pub(super) fn verify_round<E: Earlier>(
 
 /// Number of candidates of a worker that are compared at once, unless they are on disk. Each takes 48 bytes meanwhile, and the texts
 /// of their documents are read once for all of them.
-const AT_ONCE: usize = 1 << 21;
+const AT_ONCE: usize = 1 << 20;
 
 /// Candidates in parts that are compared one after the other.
 struct InTurns {

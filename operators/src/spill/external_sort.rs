@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::budget::{FRAME_BYTES, FrameFile, SpillBudget};
-use super::merge::{Merge, Sorted};
+use super::merge::{Merge, MergeCursor, Sorted};
 use crate::Error;
 use crate::record::Record;
 
@@ -202,6 +202,38 @@ fn write<R: Record>(
     Ok(())
 }
 
+impl<R: Record + Ord> Sorted<R> {
+    /// Keeps the records that are `wanted`, which is asked in their order. Memory: that of the records, or the budget.
+    pub fn retain(
+        self,
+        spill: &SpillBudget,
+        mut wanted: impl FnMut(&R) -> Result<bool, Error>,
+    ) -> Result<Self, Error> {
+        match self {
+            Sorted::InMemory(mut records) => {
+                let mut failed = None;
+                records.retain(|record| {
+                    let wanted = if failed.is_none() { wanted(record) } else { Ok(false) };
+                    wanted.unwrap_or_else(|error| {
+                        failed = Some(error);
+                        false
+                    })
+                });
+                failed.map_or(Ok(Sorted::InMemory(records)), Err)
+            }
+            spilled => {
+                let (mut records, mut kept) = (MergeCursor::new(spilled), ExternalSort::new(spill));
+                while let Some(record) = records.next_if(|_| true)? {
+                    if wanted(&record)? {
+                        kept.push(record);
+                    }
+                }
+                kept.finish()
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -254,6 +286,33 @@ mod tests {
             }
             prop_assert_eq!(found, records);
             prop_assert!(budget.is_some() || spill.spilled().files == 0);
+        }
+    }
+
+    #[test]
+    fn those_that_are_wanted_are_retained_in_memory_and_on_disk() {
+        let all = records(2_000);
+        for budget in [None, Some(3_000)] {
+            let spill = Twin::default().budget(budget);
+            let sort = || {
+                let mut sort = ExternalSort::new(&spill);
+                sort.extend(all.iter().copied());
+                sort.finish().unwrap()
+            };
+            let mut asked = Vec::new();
+            let kept = sort().retain(&spill, |record| {
+                asked.push(*record);
+                Ok(record.1 % 3 == 0)
+            });
+            let (mut kept, mut given) = (kept.unwrap(), Vec::new());
+            kept.each(|record| given.push(record)).unwrap();
+            let mut expected = all.clone();
+            expected.sort();
+            assert_eq!(asked, expected, "records are asked for in their order");
+            expected.retain(|record| record.1 % 3 == 0);
+            assert_eq!(given, expected);
+            let failed = sort().retain(&spill, |_| Err(Error::DocsMissing));
+            assert!(matches!(failed.err(), Some(Error::DocsMissing)));
         }
     }
 

@@ -6,6 +6,9 @@ use super::budget::FrameFile;
 use crate::Error;
 use crate::record::Record;
 
+/// Number of records in memory whose memory is given back at once, after they were read.
+const FREED_AT_ONCE: usize = 1 << 18;
+
 /// Sorted records, in memory or on disk.
 pub enum Sorted<R> {
     /// All records, in memory.
@@ -60,13 +63,23 @@ impl<R: Record + Ord> Sorted<R> {
         Ok(())
     }
 
+    /// Calls `each` with every record, in any order. The memory of those that were given is free meanwhile.
+    pub fn drain(mut self, mut each: impl FnMut(R)) -> Result<(), Error> {
+        let Sorted::InMemory(records) = &mut self else { return self.each(each) };
+        while !records.is_empty() {
+            records.drain(records.len().saturating_sub(FREED_AT_ONCE)..).for_each(&mut each);
+            records.shrink_to_fit();
+        }
+        Ok(())
+    }
+
     /// Calls `each` with every record.
     pub fn each(&mut self, mut each: impl FnMut(R)) -> Result<(), Error> {
         self.each_group(0, |a, b| a == b, |records| records.iter().for_each(|record| each(*record)))
     }
 }
 
-/// Reads a [`Sorted`] record by record.
+/// Reads a [`Sorted`] record by record. Of records in memory that were taken, at least half have given their memory back.
 pub struct MergeCursor<R> {
     sorted: Sorted<R>,
     held: Vec<R>,
@@ -101,6 +114,11 @@ impl<R: Record + Ord> MergeCursor<R> {
     pub fn next_if(&mut self, wanted: impl FnOnce(&R) -> bool) -> Result<Option<R>, Error> {
         let next = self.peek()?.filter(wanted);
         self.taken += usize::from(next.is_some());
+        if self.taken >= FREED_AT_ONCE && 2 * self.taken >= self.held.len() {
+            self.held.drain(..self.taken);
+            self.held.shrink_to_fit();
+            self.taken = 0;
+        }
         Ok(next)
     }
 }

@@ -278,11 +278,9 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             return self.finish_round(worker, &|_| None);
         }
         let CandidateJoin { found, of_holder, loads, .. } = self;
-        let mut pairs = found.pairs.finish()?;
         let arrived = ExternalSort::new(&of_holder).once();
         let mut sent = SortingShuffle::new(worker, "Pair", move |pair: &Pair| owner(to(pair)), arrived);
-        pairs.each(|ask| sent.send(worker, pair_of(ask)))?;
-        drop(pairs);
+        found.pairs.finish()?.drain(|ask| sent.send(worker, pair_of(ask)))?;
         Ok(Candidates { pairs: sent.finish(worker)?, loads, crowd: None, cut: Vec::new() })
     }
 
@@ -295,11 +293,9 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let CandidateJoin { found, of_holder, loads, .. } = self;
         let asks = found.asks();
         let PairSink { pairs, crowd, .. } = found;
-        let mut found = pairs.finish()?;
         let arrived = ExternalSort::new(&of_holder).once();
         let mut sent = SortingShuffle::new(worker, "Ask", |ask: &Ask| owner(ask.0), arrived);
-        found.each(|ask| sent.send(worker, ask))?;
-        drop(found);
+        pairs.finish()?.drain(|ask| sent.send(worker, ask))?;
         let mut sent = MergeCursor::new(sent.finish(worker)?);
         let mut crowd = ReaderCrowd::new(worker, crowd);
         let (mut pairs, mut of_asker) = (ExternalSort::new(&of_holder), Vec::new());
