@@ -25,7 +25,7 @@
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
-//! | `serve::browser` | `scripts/browser/build` |
+//! | `serve::browser`, `commands::report` | `scripts/browser/build` |
 //! | `hosts` | root, and a kernel that lets it make network and mount namespaces |
 //! | one of `chunk::compare`, `corpora`, `hostile`, two of `parquet`, one of `nightly::servers` | the environment variable `DEDUP_TEST_DATA` |
 //!

@@ -75,7 +75,7 @@ impl Both {
         self.store.list(&self.path(folder)).unwrap().into_iter().map(|entry| entry.path).collect()
     }
 
-    /// Returns all visible files of an output in the store, but `_SUCCESS`.
+    /// Returns all visible files of an output in the store, but `_SUCCESS` and the page, which name the times of the run.
     pub fn output_there(&self, output: &str) -> Tree {
         let root = self.path(&format!("{output}/"));
         // Listings leave out names that begin with `_`.
@@ -84,6 +84,7 @@ impl Both {
         if self.exists(&reasons) {
             files.extend(self.list(&reasons));
         }
+        files.retain(|path| !path.ends_with("/report.html"));
         let name = |path: &str| path.strip_prefix(&root).unwrap().to_owned();
         files.into_iter().map(|path| (name(&path), self.read(&path).unwrap())).collect()
     }

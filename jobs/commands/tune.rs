@@ -208,7 +208,7 @@ fn by_labels(
         title: format!("Precision and recall of {}", args.method),
         x: "recall",
         y: "precision",
-        points: stairs(&ranking),
+        points: agreement::stairs(&ranking),
         mark: Some(((recall, precision), format!("threshold {threshold}"))),
     };
     Ok(Tuned { before, plot, after, tsv })
@@ -236,19 +236,6 @@ fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> 
             }
         }
     }
-}
-
-/// Returns the points of the curve of precision over recall, from the left. The curve is a staircase, since a
-/// pair is found at the precision of its threshold.
-fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
-    let mut points = Vec::new();
-    let mut recall = 0.0;
-    for point in ranking.points() {
-        points.push((recall, point.precision()));
-        recall = ranking.recall(point);
-        points.push((recall, point.precision()));
-    }
-    points
 }
 
 /// Returns the options that use a threshold.

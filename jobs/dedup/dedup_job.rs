@@ -190,6 +190,7 @@ impl DedupJob<'_> {
         let threshold = self.options.threshold();
         Ok(ReportSource {
             output: self.job.output,
+            removed_by_date: Vec::new(),
             summary: serde_json::to_value(summary)?,
             threshold: threshold.map(|least| u64::from(least.as_millionths() / 10_000)),
             lists_all: self.options.pairs != PairsOf::Deciding,

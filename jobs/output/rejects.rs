@@ -102,7 +102,7 @@ impl Rejects {
     pub fn reasons(&self) -> Vec<RejectReason> {
         let of_kind = |(records, Reject { path, offset, reason, head, .. }): &(u64, Reject)| RejectReason {
             records: *records,
-            reason: reason.clone(),
+            reason: if self.numbered { without_line(reason) } else { reason }.to_owned(),
             uri: path.clone(),
             offset: *offset,
             head: head.clone(),
@@ -190,6 +190,13 @@ impl Rejects {
         }
         Ok(file.finish(records)?)
     }
+}
+
+/// Returns a reason without the line that [`LineNumbering`] has put before it.
+fn without_line(reason: &str) -> &str {
+    let numbered = reason.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+    let numbered = numbered.filter(|(line, _)| line.bytes().all(|byte| byte.is_ascii_digit()));
+    numbered.map_or(reason, |(_, reason)| reason)
 }
 
 /// Line of `rejects/`.

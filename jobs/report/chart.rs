@@ -107,7 +107,7 @@ impl Chart {
     fn draw<B: DrawingBackend>(&self, backend: B) -> Drawn<B> {
         let area = backend.into_drawing_area();
         area.fill(&WHITE)?;
-        let (plane, names) = area.split_horizontally(PLANE);
+        let (plane, names) = if self.named() { area.split_horizontally(PLANE) } else { (area.clone(), area) };
         let (title, y) = match self {
             Chart::Lines { title, y, .. }
             | Chart::Columns { title, y, .. }
@@ -144,8 +144,19 @@ impl Chart {
                 draw_bars(&mut plane, (y, vertical.0), groups)?;
             }
         }
-        self.draw_names(&names)?;
-        area.present()
+        if self.named() {
+            self.draw_names(&names)?;
+        }
+        names.present()
+    }
+
+    /// Whether there are several series, whose names stand beside the curves. The name of a single one is that of the axis.
+    fn named(&self) -> bool {
+        match self {
+            Chart::Lines { lines, .. } => lines.len() > 1,
+            Chart::Bars { series, .. } => series.len() > 1,
+            Chart::Columns { .. } => false,
+        }
     }
 
     /// Returns the ends of both axes.
@@ -175,8 +186,6 @@ impl Chart {
             Chart::Bars { series, .. } => series.iter().collect(),
             Chart::Columns { .. } => Vec::new(),
         };
-        // The name of a single series is that of the axis.
-        let names = if names.len() > 1 { names } else { Vec::new() };
         for ((number, name), colour) in (0..).zip(names).zip(COLOURS.iter().cycle()) {
             let top = 48 + 22 * number;
             area.draw(&Rectangle::new([(4, top), (16, top + 12)], colour.filled()))?;

@@ -77,6 +77,29 @@ pub(super) fn figures(
             .svg()?,
         });
     }
+    let nights = summary["state"]["nights"].as_array().map_or(&[][..], Vec::as_slice);
+    if nights.len() > 1 {
+        let line = |name: &str| {
+            let counts = (1..)
+                .zip(nights)
+                .map(|(night, counts): (u32, _)| (f64::from(night), counts[name].as_f64().unwrap_or(0.0)));
+            (name.to_owned(), counts.collect())
+        };
+        figures.push(ReportFigure {
+            title: "Documents of the last nights",
+            said: format!(
+                "Kept and removed documents of {} nights, of which this one is the last",
+                nights.len()
+            ),
+            svg: Chart::Lines {
+                title: String::new(),
+                x: Axis::linear("night"),
+                y: Axis::linear("documents"),
+                lines: vec![line("kept"), line("removed")],
+            }
+            .svg()?,
+        });
+    }
     Ok(figures)
 }
 

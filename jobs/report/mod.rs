@@ -1,27 +1,30 @@
-//! A page about a run that people look at.
+//! Pages that people look at: about a run, and of the tables and figures of a command.
 //!
 //! `samples.rs` chooses pairs and clusters while the run decides, `lengths.rs` counts documents by length, `texts.rs` reads the texts
-//! that are shown, `marked.rs` marks their differences, `figures.rs` draws what `_SUCCESS` counts by `chart.rs`, and
-//! `page.html` is the template. docs/design/0075-report.md has the choices. This room uses `corpus` and `output`; `dedup` writes
-//! a page with each output, the command `report` writes one again, and `reproduce` uses the charts.
+//! that are shown, `marked.rs` marks their differences, and `figures.rs` draws what `_SUCCESS` counts by `chart.rs`. `parts.rs` makes a page
+//! of tables and figures. `template.rs` fills in the templates: `base.html` is around both, `page.html` and `parts.html` in it.
+//! docs/design/0075-report.md has the choices. This room uses `corpus` and `output`; `dedup` writes
+//! a page with each output, the command `report` writes one again; `eval`, `chunk compare` and `reproduce` write pages of parts.
 
 pub(crate) mod chart;
 mod figures;
 pub(crate) mod lengths;
 pub(crate) mod marked;
+pub(crate) mod parts;
 pub(crate) mod samples;
+pub(crate) mod template;
 mod texts;
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use minijinja::Environment;
 use operators::DocId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::figures::{ReportFigure, figures};
 use self::marked::{MarkedStretch, marked};
+use self::template::fill;
 pub(crate) use self::texts::ShownTexts;
 use self::texts::{name, visible};
 use crate::output::summary::{RejectReason, RemovedShare, SampleCluster, SamplePair};
@@ -40,6 +43,8 @@ pub(crate) struct ReportArgs {
 pub(crate) struct ReportSource<'a> {
     /// Address of the output.
     pub output: &'a str,
+    /// Documents and removed ones by date, if a field of dates was read.
+    pub removed_by_date: Vec<RemovedShare>,
     /// The content of `_SUCCESS`.
     pub summary: Value,
     /// The least similarity of a match, in hundredths.
@@ -165,20 +170,18 @@ impl ReportSource<'_> {
             least: self.threshold.or(first).unwrap_or(0),
             histogram,
             lists_all: self.lists_all,
-            removed: [("Length, characters", removed_by_length), ("Source", removed_by_source)].into(),
+            removed: [
+                ("Length, characters", removed_by_length),
+                ("Source", removed_by_source),
+                ("Date", self.removed_by_date.clone()),
+            ]
+            .into(),
             pairs: shown_pairs(borderline_pairs, sample_pairs, texts),
             clusters: largest_clusters.into_iter().map(|cluster| ShownCluster::of(cluster, texts)).collect(),
             rejects: reject_reasons.into_iter().map(shown_reason).collect(),
             next: self.next_steps(),
         };
-        let mut templates = Environment::new();
-        templates.set_trim_blocks(true);
-        templates.set_lstrip_blocks(true);
-        templates.add_filter("grouped", |number: f64| grouped(number));
-        templates.add_filter("bytes", |bytes: f64| bytes_of(bytes));
-        templates.add_template("page.html", include_str!("page.html"))?;
-        let page = templates.get_template("page.html")?.render(page);
-        page.context("could not fill in the template of the report")
+        fill("page.html", page)
     }
 
     fn counter(&self, name: &str) -> u64 {
@@ -280,28 +283,5 @@ impl ShownCluster {
             }
         });
         ShownCluster { name: name(&cluster.name), size: cluster.size, members: members.collect() }
-    }
-}
-
-/// Writes a number with separators of thousands.
-pub(crate) fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Writes a number of bytes for people.
-fn bytes_of(bytes: f64) -> String {
-    match bytes {
-        1e9.. => format!("{:.2} GB", bytes / 1e9),
-        1e6.. => format!("{:.1} MB", bytes / 1e6),
-        1e3.. => format!("{:.1} KB", bytes / 1e3),
-        _ => format!("{bytes:.0} bytes"),
     }
 }

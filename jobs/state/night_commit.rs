@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::manifest::{RunEntry, StateManifest};
+use super::manifest::{NightEntry, RunEntry, StateManifest};
 use super::state_folder::{PreparedNight, StateFolder};
 use super::tiers::merge_tiers;
 use crate::dedup::dedup_job::Companion;
 use crate::output::summary::{Counters, NightCounters};
+
+/// Number of nights that `_SUCCESS` tells of: this one and those before it.
+const NIGHTS: usize = 60;
 
 /// A version of a state that becomes visible with the output of its night.
 pub(crate) struct NightCommit {
@@ -50,7 +53,9 @@ impl Companion for NightCommit {
         }
         let prepared = PreparedNight::new(manifest, &self.output)?;
         self.folder.prepare(&prepared)?;
-        let stamp = serde_json::to_value(prepared.stamp(&self.folder))?;
+        let mut stamp = serde_json::to_value(prepared.stamp(&self.folder))?;
+        let nights = &prepared.manifest.nights;
+        stamp["nights"] = nights[nights.len().saturating_sub(NIGHTS)..].iter().map(shown_night).collect();
         *night = Some(prepared);
         Ok(stamp)
     }
@@ -60,4 +65,13 @@ impl Companion for NightCommit {
         let manifest = &night.as_ref().context("the night has written no state")?.manifest;
         self.folder.commit(manifest)
     }
+}
+
+/// Returns what `_SUCCESS` says of a night.
+fn shown_night(night: &NightEntry) -> Value {
+    let NightEntry { name, documents, kept, removed, rejected, withdrawn, corrections, .. } = night;
+    json!({
+        "night": name, "documents": documents, "kept": kept, "removed": removed, "rejected": rejected,
+        "withdrawn": withdrawn, "corrections": corrections,
+    })
 }

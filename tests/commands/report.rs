@@ -64,6 +64,104 @@ fn the_page_shows_the_run_and_text_is_no_markup() {
         let effect = effect.unwrap_or_else(|| panic!("no slider: {dom}"));
         assert!(effect.contains(" of 1 similar documents would not go"), "{effect}");
     }
+    assert_eq!(violations(&here, &page), "[]", "what people with a screen reader or a keyboard cannot use");
+}
+
+#[test]
+fn removal_by_date_is_counted_where_a_field_has_dates() {
+    let here = Folder::new();
+    let days = ["2008-06-01", "2008-06-30", "2008-07-01", "someday"];
+    let line = |(number, day): (usize, &str)| {
+        format!("{}\n", json!({"id": number, "text": format!("一则{}新闻", "很长的".repeat(9)), "day": day}))
+    };
+    here.write("in.jsonl", days.into_iter().enumerate().map(line).collect::<String>());
+    here.run("dedup in.jsonl out --quiet").ends(0);
+    here.run("report out --date-field day").ends(0);
+    let page = fs::read_to_string(here.path("report.html")).unwrap();
+    let rows = page.split("Removed by date").nth(1).and_then(|rest| rest.split("</table>").next()).unwrap();
+    let cells: Vec<&str> =
+        rows.split('<').filter_map(|cell| cell.split_once('>')).map(|cell| cell.1.trim()).collect();
+    let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+    let expected = ["no date", "1", "1", "100.0", "2008-06", "2", "1", "50.0", "2008-07", "1", "1", "100.0"];
+    assert_eq!(cells[cells.len() - expected.len()..], expected, "{rows}");
+    here.run("report out --date-field id").fails(2, &["no document has a date", "\"id\""]);
+}
+
+#[test]
+fn the_page_of_a_night_has_those_before_it() {
+    let here = Folder::new();
+    for night in ["one", "two", "three"] {
+        here.write(
+            "in.jsonl",
+            json!({"id": night, "text": "春眠不觉晓，处处闻啼鸟。夜来风雨声"}).to_string(),
+        );
+        here.run(&format!("nightly --state state --output {night} --night <{night}> in.jsonl --quiet"))
+            .ends(0);
+    }
+    let page = |night: &str| fs::read_to_string(here.path(&format!("{night}/report.html"))).unwrap();
+    assert!(!page("one").contains("<h2>Nights</h2>"), "a first night has none before it");
+    let last = page("three");
+    assert!(last.contains("The last 3 nights of the state"), "{last}");
+    for night in ["one", "two", "three"] {
+        assert!(
+            last.contains(&format!("&lt;{night}&gt;</th><td class=\"number\">1</td>")),
+            "{night}: {last}"
+        );
+    }
+    assert!(last.contains("Kept and removed documents of 3 nights"));
+    here.write("page.html", last);
+    shown(&here, "page.html", 1280);
+}
+
+#[test]
+fn eval_and_chunk_compare_write_pages_that_a_browser_shows() {
+    let here = Folder::new();
+    let text = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。";
+    let texts = [
+        text.to_owned(),
+        format!("{text}啊"),
+        text.replace("春眠", "<b>冬眠"),
+        "另外一则很长的消息".repeat(3),
+    ];
+    let line = |(id, text): (usize, &String)| format!("{}\n", json!({"id": id.to_string(), "text": text}));
+    here.write("in.jsonl", texts.iter().enumerate().map(line).collect::<String>());
+    here.write("labels.tsv", "0\t1\t1\n0\t2\t1\n0\t3\t0\n1\t3\t0\n");
+    here.run("dedup in.jsonl out --method jaccard:0.6 --pairs firsts --quiet").ends(0);
+    here.run("eval out labels.tsv --html eval.html").ends(0);
+    here.run("chunk compare in.jsonl --sizes 1K,2K --trials 1 --insertions 2 --html chunk.html").ends(0);
+    for (page, figures) in [("eval.html", 1), ("chunk.html", 5)] {
+        let dom = shown(&here, page, 768);
+        assert_eq!(dom.matches("<svg").count(), figures, "{page}: {dom}");
+        let html = fs::read_to_string(here.path(page)).unwrap();
+        assert_eq!(violations(&here, &html), "[]", "{page}");
+    }
+}
+
+/// Returns the rules of accessibility that a page breaks, as axe finds them in a browser.
+fn violations(here: &Folder, page: &str) -> String {
+    let axe = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/browser/target/node_modules/axe-core/axe.min.js");
+    let axe =
+        fs::read_to_string(axe).expect("scripts/browser/build was not run").replace("</script", "<\\/script");
+    let tell = "axe.run().then(found => document.title = `axe: ${JSON.stringify(found.violations.map(rule => rule.id))} of ${found.passes.length}`)";
+    let checked = page.replace("</body>", &format!("<script>{axe}</script><script>{tell}</script></body>"));
+    here.write("axe.html", checked);
+    let mut browser = Command::new("chromium");
+    browser.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=30000",
+        "--dump-dom",
+    ]);
+    browser.arg(format!("--user-data-dir={}", here.path("profile").display()));
+    let dom = run(browser.arg(format!("file://{}", here.path("axe.html").display()))).stdout;
+    let found = dom.split("<title>axe: ").nth(1).and_then(|rest| rest.split_once(" of "));
+    let (rules, passed) = found.unwrap_or_else(|| panic!("axe did not end: {}", &dom[..200.min(dom.len())]));
+    assert!(
+        passed.split('<').next().is_some_and(|passed| passed.parse::<u32>().unwrap() > 20),
+        "{passed:.20}"
+    );
+    rules.to_owned()
 }
 
 #[test]

@@ -23,6 +23,8 @@ fn claims(here: &Folder, page: &str) -> BTreeMap<String, BTreeMap<String, String
 fn page(here: &Folder, folder: &str, paper: &str) -> BTreeMap<String, BTreeMap<String, String>> {
     let claims = claims(here, &format!("{folder}/{paper}"));
     let text = fs::read_to_string(here.path(&format!("{folder}/{paper}.md"))).unwrap();
+    let html = fs::read_to_string(here.path(&format!("{folder}/{paper}.html"))).unwrap();
+    assert_eq!(html.matches("<svg").count(), text.matches(".svg)").count(), "{paper}");
     for (claim, row) in &claims {
         let verdicts = ["holds", "holds in part", "does not hold", "cannot be said"];
         assert!(verdicts.contains(&row["verdict"].as_str()), "{claim}: {row:?}");

@@ -1,12 +1,13 @@
 //! `chunk compare`: measures block methods on an input, and makes the figures of Peng 2017 on it or on generated texts.
 //!
 //! `texts.rs` reads the input, `generated.rs` makes texts with disturbances, `measured.rs` measures a method on texts,
-//! `distances.rs` measures distances of fingerprints, and `report.rs` writes the tables. This room uses `cli`, `corpus` and
-//! `progress`; only `chunk` uses it.
+//! `distances.rs` measures distances of fingerprints, `report.rs` writes the tables, and `page.rs` makes a page of them. This room uses
+//! `cli`, `corpus`, `progress` and `report`; only `chunk` uses it.
 
 mod distances;
 mod generated;
 mod measured;
+mod page;
 mod report;
 mod texts;
 
@@ -60,6 +61,9 @@ pub(super) struct Args {
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE", value_parser = paths())]
     json: Option<String>,
+    /// Write a page with the figures as tables and charts to this file
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    html: Option<String>,
     #[command(flatten)]
     input: InputOptions,
 }
@@ -75,6 +79,7 @@ fn block_spec(text: &str) -> Result<BlockSpec, String> {
 /// Runs the tool; returns 0, or 3 if records were rejected.
 pub(super) fn run(common: &Common, args: &Args) -> Result<u8> {
     let json = args.json.as_deref().map(ReportFile::check).transpose()?;
+    let html = args.html.as_deref().map(ReportFile::check).transpose()?;
     let specs = if args.methods.is_empty() { BlockSpec::all() } else { args.methods.clone() };
     let (report, rejected) = match args.inputs.is_empty() {
         true => (figures_of_generated(args, &specs)?, 0),
@@ -83,6 +88,9 @@ pub(super) fn run(common: &Common, args: &Args) -> Result<u8> {
     print(&report)?;
     if let Some(file) = json {
         file.replace(serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    if let Some(file) = html {
+        file.replace(report.page()?)?;
     }
     Ok(if rejected > 0 { 3 } else { 0 })
 }

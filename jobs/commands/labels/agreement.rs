@@ -1,7 +1,5 @@
 //! Agreement of a method with labelled pairs: precision, recall and average precision, for each length class.
 
-use std::fmt::Write as _;
-
 use operators::{RankedPair, Ranking, intervals};
 use serde_json::{Value, json};
 
@@ -33,17 +31,26 @@ pub(crate) fn table(compared: &[&ComparedPair]) -> String {
     let mut table = format!("{:10} {:>6} {:>6}", "length", "pairs", "same");
     NAMES.iter().for_each(|name| table += &format!("  {name:>21}"));
     table.push('\n');
-    for of in classes(compared) {
-        let _ = write!(table, "{:10} {:>6} {:>6}", of.class, of.pairs, of.same);
-        for (figure, interval) in of.figures.into_iter().zip(of.intervals) {
-            let shown = figure
-                .zip(interval)
-                .map(|(figure, (low, high))| format!("{figure:.3} ({low:.3}, {high:.3})"));
-            let _ = write!(table, "  {:>21}", shown.as_deref().unwrap_or("-"));
-        }
-        table.push('\n');
+    for [class, pairs, same, precision, recall, average] in rows(compared) {
+        table += &format!("{class:10} {pairs:>6} {same:>6}  {precision:>21}  {recall:>21}  {average:>21}\n");
     }
-    table + "in brackets: 95 % of bootstrap samples lie there; each pair counts by its weight\n"
+    table + BRACKETS + "\n"
+}
+
+/// Explains the intervals.
+pub(crate) const BRACKETS: &str =
+    "in brackets: 95 % of bootstrap samples lie there; each pair counts by its weight";
+
+/// Returns the rows of the table: the class, its pairs, how many of them are the same, precision, recall, average precision.
+pub(crate) fn rows(compared: &[&ComparedPair]) -> Vec<[String; 6]> {
+    let row = |of: ClassAgreement| {
+        let shown = |at: usize| match of.figures[at].zip(of.intervals[at]) {
+            Some((figure, (low, high))) => format!("{figure:.3} ({low:.3}, {high:.3})"),
+            None => "-".to_owned(),
+        };
+        [of.class.to_owned(), of.pairs.to_string(), of.same.to_string(), shown(0), shown(1), shown(2)]
+    };
+    classes(compared).into_iter().map(row).collect()
 }
 
 /// Returns what the table shows.
@@ -96,6 +103,19 @@ fn figures(pairs: &[&ComparedPair], sample: &[usize]) -> Measured {
     let ranking = Ranking::new(drawn().map(|pair| pair.ranked).collect());
     let average = (same > 0.0).then(|| ranking.average_precision());
     [ratio(right, weight(&|pair| pair.found)), ratio(right, same), average]
+}
+
+/// Returns the points of the curve of precision over recall, from the left. The curve is a staircase, since a
+/// pair is found at the precision of its threshold.
+pub(crate) fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut recall = 0.0;
+    for point in ranking.points() {
+        points.push((recall, point.precision()));
+        recall = ranking.recall(point);
+        points.push((recall, point.precision()));
+    }
+    points
 }
 
 #[cfg(test)]

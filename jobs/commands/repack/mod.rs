@@ -4,6 +4,7 @@
 //! This room uses `cli`, `corpus`, `output` and `progress`; `main.rs` and `fingerprint` use it.
 
 pub mod pack;
+mod pack_options;
 pub mod unpack;
 
 use std::collections::BTreeMap;

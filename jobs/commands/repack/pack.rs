@@ -7,20 +7,18 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Blob, InputFile, Stores};
-use datasets::{
-    Codec, Container, Content, Encoding, Error, FORMATS, Format, PackWriter, Piece, Reading, UNKNOWN,
-};
+use cluster::{Blob, Stores};
+use datasets::{Container, Content, Error, FORMATS, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
-use serde::Serialize;
 
+use super::pack_options::{PackOptions, PackedRecord, has_records};
 use super::{PackFormat, Repack, RepackCounters, RepackUnit};
 use crate::Common;
-use crate::cli::configuration::{Configuration, optional_text, text};
+use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
+use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input_files::InputFiles;
-use crate::corpus::plan::{HEAD_BYTES, Plan, recognise, recognised};
+use crate::corpus::plan::{HEAD_BYTES, Plan};
 use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits::{self, SplitReader};
@@ -59,93 +57,6 @@ pub struct Args {
     max_rejects: Option<u64>,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// Options that decide what is packed.
-#[derive(Clone, clap::Args, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct PackOptions {
-    /// Format that the files are packed into
-    #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
-    to: PackFormat,
-    /// What becomes a record [default: each document if all files have records of their own, else each file]
-    #[arg(long, value_name = "WHAT")]
-    records: Option<PackedRecord>,
-    /// Format of the input, for documents; recognised by name and content by default
-    #[arg(long)]
-    format: Option<String>,
-    /// Field that holds a document's id [default: id where there is one, else file and position]
-    #[arg(long, value_name = "FIELD")]
-    id_field: Option<String>,
-    /// Field that holds a document's text [default: text]
-    #[arg(long, value_name = "FIELD")]
-    text_field: Option<String>,
-    /// Codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
-    ///
-    /// Every Hadoop reads the default codec; for zstd it needs its native library.
-    #[arg(long, value_name = "CODEC")]
-    #[serde(with = "optional_text")]
-    codec: Option<Codec>,
-    /// Pack the bytes of each file, whether they are text or not
-    ///
-    /// They become BytesWritable, or a binary column.
-    #[arg(long, conflicts_with_all = ["encoding", "on_bad_text", "records", "format"])]
-    bytes: bool,
-    /// Approximate number of bytes of files in one packed file, before compression
-    ///
-    /// Each packed file is written by one worker, so more of them keep more workers busy. Which files it
-    /// holds depends only on the names and sizes of the files.
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size)]
-    #[serde(with = "text")]
-    part_size: u64,
-    /// Encoding of the files: utf-8, gb18030, gbk, big5, utf-16le, utf-16be, shift_jis, euc-jp,
-    /// euc-kr, windows-1251, windows-1252 or koi8-r
-    ///
-    /// By default the encoding is recognised, file by file.
-    #[arg(long, value_name = "NAME")]
-    #[serde(with = "optional_text")]
-    encoding: Option<Encoding>,
-    /// Treatment of a file with bytes that its encoding does not allow
-    #[arg(long, value_name = "HOW", default_value = "reject")]
-    on_bad_text: OnBadText,
-    /// Reject files that are longer than this
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    #[serde(with = "text")]
-    max_record_bytes: u64,
-}
-
-/// What becomes a packed record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum PackedRecord {
-    /// Each file, whole
-    File,
-    /// Each document that the format of a file has
-    Document,
-}
-
-impl PackedRecord {
-    /// Returns what becomes a record of these files, by their formats. Cost: looks at the first file, and at all files if that one has
-    /// records of its own.
-    fn of_files(files: &[InputFile], options: &PackOptions) -> Result<Self> {
-        if let Some(records) = options.records {
-            return Ok(records);
-        }
-        let first = || files.first().map(recognised).transpose();
-        // A file called .json may hold one object on several lines.
-        let is_lines = |file: &InputFile| !file.path.ends_with(".json");
-        let documents = !options.bytes
-            && (options.format.is_some()
-                || files.iter().all(is_lines)
-                    && first()?.flatten().is_some_and(has_records)
-                    && recognise(files)?.into_iter().all(has_records));
-        Ok(if documents { PackedRecord::Document } else { PackedRecord::File })
-    }
-}
-
-/// Whether files of a format hold records, so that a file is not a document by itself.
-fn has_records(format: &dyn Format) -> bool {
-    !format.file_is_record() && format.name() != UNKNOWN.name()
 }
 
 /// Runs the job; returns 0, or 3 if files were rejected.

@@ -1,5 +1,6 @@
-//! `report`: writes the page about a finished output again, or its tables without Parquet (`tables.rs`).
+//! `report`: writes the page about a finished output again, with removal by date (`dates.rs`), or its tables without Parquet (`tables.rs`).
 
+mod dates;
 mod tables;
 
 use std::fs;
@@ -16,6 +17,7 @@ use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::dedup::finished::Finished;
 use crate::output::pair_table::PairsOf;
+use crate::output::summary::RemovedShare;
 use crate::report::{ReportSource, ShownTexts};
 
 /// Write the page about a finished output again, or its tables as CSV or JSON
@@ -31,6 +33,11 @@ pub struct Args {
     /// File of the page [default: report.html in the working directory]
     #[arg(long, value_name = "FILE", value_parser = paths())]
     to: Option<String>,
+    /// Show removal by the date in this field as well, which takes another reading of the input
+    ///
+    /// Dates are recognised as 2008-06-30, 2008/6/30, 2008年6月30日, 20080630, seconds or milliseconds since 1970, or as e-mail has them.
+    #[arg(long, value_name = "FIELD")]
+    date_field: Option<String>,
     /// Write pairs, clusters and counters as CSV into this folder, and no page unless --to is there
     #[arg(long, value_name = "FOLDER", value_parser = paths())]
     csv: Option<String>,
@@ -56,6 +63,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let file = ReportFile::check(to)?;
     let source = ReportSource {
         output: &finished.uri,
+        removed_by_date: removed_by_date(&finished, args.date_field.as_deref(), common)?,
         summary: finished.summary()?,
         threshold: finished.options().threshold().map(|least| u64::from(least.as_millionths() / 10_000)),
         lists_all: finished.options().pairs != PairsOf::Deciding,
@@ -82,6 +90,18 @@ fn refuse_inside(path: &str, output: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Reads the dates in a field, if one is given.
+fn removed_by_date(finished: &Finished, field: Option<&str>, common: &Common) -> Result<Vec<RemovedShare>> {
+    let Some(field) = field else { return Ok(Vec::new()) };
+    let input = finished.input(common.workers())?;
+    let (watch, progress) = input.watch(&common.progress, "report", &json!({"date-field": field}))?;
+    let by_date = watch.end(dates::removed_by_date(finished, input, field, &progress))?;
+    if by_date.iter().all(|class| class.name == dates::NONE) {
+        bail!(WrongUse(format!("no document has a date in the field \"{field}\"")));
+    }
+    Ok(by_date)
 }
 
 /// Reads the texts that the page shows.

@@ -1,4 +1,6 @@
-//! `eval`: scores how well a finished output agrees with labels.
+//! `eval`: scores how well a finished output agrees with labels. `page.rs` shows the scores on a page.
+
+mod page;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -45,6 +47,9 @@ pub struct Args {
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE", value_parser = paths())]
     json: Option<String>,
+    /// Write a page with the figures, and with the curve of precision and recall, to this file
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    html: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -63,6 +68,7 @@ enum Listed {
 pub fn run(args: Args) -> Result<u8> {
     let list_to = args.list_to.as_deref().map(ReportFile::check).transpose()?;
     let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
+    let html_file = args.html.as_deref().map(ReportFile::check).transpose()?;
     let finished = Finished::open(&Stores::new(), &args.output)?;
     let deciding = finished.options().pairs == PairsOf::Deciding;
     let by = args.by.unwrap_or(if deciding { By::Clusters } else { By::Pairs });
@@ -94,6 +100,9 @@ pub fn run(args: Args) -> Result<u8> {
     if let Some(file) = json_file {
         let json = serde_json::to_string_pretty(&figures.json())? + "\n";
         file.replace(json)?;
+    }
+    if let Some(file) = html_file {
+        file.replace(figures.page(&args.output, &said)?)?;
     }
     Ok(0)
 }
