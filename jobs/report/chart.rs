@@ -81,14 +81,20 @@ impl Axis {
 const SIZE: (u32, u32) = (860, 400);
 /// Width of its part with the curves, in pixels. The names of the series stand beside it.
 const PLANE: u32 = 600;
-/// Colours that people with any colour vision can tell apart, by Okabe and Ito.
-const COLOURS: [RGBColor; 6] = [
+/// Colours that people with any colour vision can tell apart, the first six by Okabe and Ito.
+const COLOURS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
     RGBColor(0, 0, 0),
+    RGBColor(240, 228, 66),
+    RGBColor(153, 153, 153),
+    RGBColor(102, 51, 0),
+    RGBColor(0, 51, 102),
+    RGBColor(170, 51, 119),
+    RGBColor(102, 153, 0),
 ];
 
 /// Plane of a chart with its axes.
