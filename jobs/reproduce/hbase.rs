@@ -7,9 +7,10 @@ use anyhow::Result;
 use operators::hash;
 use serde_json::{Map, Value};
 
-use super::page::{Claim, ClaimVerdict, PagePart, PageTable, PaperPage, grouped};
+use super::page::{Claim, ClaimVerdict, PaperPage, grouped};
 use super::trials::Trials;
 use crate::report::chart::{Axis, Chart};
+use crate::report::parts::{PagePart, PageTable};
 
 /// Number of queries whose candidates are counted.
 const QUERIES: usize = 64;

@@ -8,7 +8,8 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::trials::{RunNumber, Trials};
-use crate::report::{self, chart::Chart};
+use crate::report::parts::{PagePart, PageTable, page_of_parts};
+use crate::report::template;
 
 /// Verdict about a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +52,9 @@ pub(super) struct Claim {
     pub runs: Vec<RunNumber>,
 }
 
+/// Columns of the table of claims.
+const HEAD: [&str; 6] = ["claim", "published", "measured", "verdict", "why", "runs"];
+
 /// The page of a paper.
 pub(super) struct PaperPage {
     /// Title of the paper.
@@ -59,21 +63,6 @@ pub(super) struct PaperPage {
     pub corpus: String,
     pub claims: Vec<Claim>,
     pub parts: Vec<PagePart>,
-}
-
-/// A part of a page after its claims.
-pub(super) enum PagePart {
-    /// A figure of the paper, made again: its caption.
-    Figure(String, Chart),
-    Table(PageTable),
-    Text(String),
-}
-
-/// A table with a caption.
-pub(super) struct PageTable {
-    pub caption: String,
-    pub head: Vec<&'static str>,
-    pub rows: Vec<Vec<String>>,
 }
 
 impl PaperPage {
@@ -94,7 +83,9 @@ impl PaperPage {
     /// Writes the page, its rows as CSV and its figures.
     pub fn write(&self, trials: &Trials, name: &str) -> Result<()> {
         let folder = trials.folder();
-        let mut page = format!("# {}\n\n{}\n\n## Claims\n\n", self.title, self.head(trials, name));
+        let mut page = format!("# {}\n\n", self.title);
+        write_table(&mut page, &["", ""], self.head(trials, name).into_iter());
+        page += "\n\n## Claims\n\n";
         let runs = |claim: &Claim| {
             let links = claim.runs.iter().map(|run| format!("[{run}]({})", trials.runs()[run - 1].file));
             links.collect::<Vec<_>>().join(" ")
@@ -110,8 +101,7 @@ impl PaperPage {
                 runs(claim),
             ]
         });
-        let head = ["claim", "published", "measured", "verdict", "why", "runs"];
-        write_table(&mut page, &head, rows);
+        write_table(&mut page, &HEAD, rows);
         let mut figures = 0;
         for part in &self.parts {
             match part {
@@ -128,6 +118,7 @@ impl PaperPage {
                 }
             }
         }
+        fs::write(folder.join(format!("{name}.html")), self.html(trials, name)?)?;
         writeln!(page, "\n## Runs\n")?;
         for (number, run) in (1..).zip(trials.runs()) {
             writeln!(page, "{number}. [`{}`]({})", run.command.replace('|', "\\|"), run.file)?;
@@ -136,7 +127,29 @@ impl PaperPage {
         self.write_csv(trials, name)
     }
 
-    fn head(&self, trials: &Trials, name: &str) -> String {
+    /// Returns the page as HTML that needs no other file.
+    fn html(&self, trials: &Trials, name: &str) -> Result<String> {
+        let row = |claim: &Claim| {
+            let Claim { claim, published, measured, verdict, because, runs } = claim;
+            let (verdict, runs) = (verdict.name().to_owned(), listed(runs));
+            vec![claim.clone(), published.clone(), measured.clone(), verdict, because.clone(), runs]
+        };
+        let table = |caption: &str, head: &[&'static str], rows| {
+            PagePart::Table(PageTable { caption: caption.to_owned(), head: head.to_vec(), rows })
+        };
+        let runs = (1..)
+            .zip(trials.runs())
+            .map(|(number, run)| vec![number.to_string(), format!("`{}`", run.command), run.file.clone()]);
+        let above = [
+            table("How this page was made", &["", ""], self.head(trials, name)),
+            table("Claims", &HEAD, self.claims.iter().map(row).collect()),
+        ];
+        let below = [table("Runs", &["run", "command", "output"], runs.collect())];
+        page_of_parts(self.title, above.iter().chain(&self.parts).chain(&below))
+    }
+
+    /// Returns how the page was made, as rows of a key and a value.
+    fn head(&self, trials: &Trials, name: &str) -> Vec<Vec<String>> {
         let place = &trials.place;
         let scale = trials.sized("quick", "paper");
         let rows = [
@@ -148,9 +161,7 @@ impl PaperPage {
             ("machine", place.machine.clone()),
             ("corpus", self.corpus.clone()),
         ];
-        let mut head = String::new();
-        write_table(&mut head, &["", ""], rows.into_iter().map(|(key, value)| vec![key.to_owned(), value]));
-        head
+        rows.into_iter().map(|(key, value)| vec![key.to_owned(), value]).collect()
     }
 
     fn write_csv(&self, trials: &Trials, name: &str) -> Result<()> {
@@ -220,7 +231,7 @@ pub(super) fn write_index(folder: &Path, pages: &[(&str, PaperPage)]) -> Result<
 
 /// Writes a number with separators of thousands.
 pub(super) fn grouped(number: u64) -> String {
-    report::grouped(number as f64)
+    template::grouped(number as f64)
 }
 
 /// Writes a share as a percentage.

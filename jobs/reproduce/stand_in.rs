@@ -119,12 +119,12 @@ pub(super) fn labelled_articles(count: usize, seed: u64) -> LabelledTexts {
     LabelledTexts { pairs }
 }
 
-/// Returns a generated text of 400 to 1,200 characters of a class. Two thirds of it are like any other, and the rest is of
-/// words of the class.
-pub(super) fn class_text(class: u64, number: u64, seed: u64) -> String {
+/// Returns a generated text of a class, which has 1.5 times `least` to 4.5 times `least` characters. Two thirds of it are like any
+/// other, and the rest is of words of the class.
+pub(super) fn class_text(class: u64, number: u64, least: u64, seed: u64) -> String {
     const WORDS_OF_CLASS: u64 = 60;
     let random = hash::spread(seed ^ hash::spread(number));
-    let general = article_of(400 + (random % 800) as usize, random);
+    let general = article_of((least + random % (2 * least)) as usize, random);
     let mut text = String::new();
     for (at, piece) in (0..).zip(general.chunks(4)) {
         text.extend(piece);

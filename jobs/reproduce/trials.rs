@@ -148,7 +148,7 @@ impl Trials {
         if done && writes_summary {
             let text = fs::read_to_string(self.folder.join(&summary))?;
             value = serde_json::from_str(&text)?;
-            raw += &text;
+            raw += &serde_json::to_string_pretty(&without_long_lists(value.clone()))?;
         }
         let number = self.keep(format!("dedup-job {line}"), &raw)?;
         if !done {
@@ -183,6 +183,21 @@ impl Trials {
         self.runs.push(TrialRun { command, file });
         Ok(number)
     }
+}
+
+/// Number of files up to which a raw run lists them.
+const LISTED: usize = 20;
+
+/// Replaces the lists of files of a summary by their numbers, if they are long.
+fn without_long_lists(mut summary: Value) -> Value {
+    for name in ["input", "files"] {
+        let Some(list) = summary.get_mut(name) else { continue };
+        let files = list.as_array().map_or(list.as_object().map_or(0, serde_json::Map::len), Vec::len);
+        if files > LISTED {
+            *list = format!("{files} files").into();
+        }
+    }
+    summary
 }
 
 impl TrialPlace {

@@ -6,11 +6,12 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde_json::Value;
 
-use super::page::{Claim, ClaimVerdict, PagePart, PageTable, PaperPage, grouped, listed, percent};
+use super::page::{Claim, ClaimVerdict, PaperPage, grouped, listed, percent};
 use super::sampled_pairs::{SampledPair, sample_pairs};
 use super::stand_in::Posts;
 use super::trials::{RunNumber, Trials};
 use crate::report::chart::{Axis, Chart};
+use crate::report::parts::{PagePart, PageTable};
 
 /// Number of pairs that are drawn for a precision.
 const DRAWN: usize = 200;
