@@ -33,8 +33,9 @@ import org.apache.hadoop.hbase.util.Bytes;
 /** A client of the article's table, whose sets ArticleObserver keeps. docs/papers/hbase.md has what the article says. */
 public class ArticleTable {
     static final String USAGE =
-        "ZOOKEEPER-PORT create TABLE [block=true] [lock=true] [ids=true] [size=N]\n"
+        "ZOOKEEPER-PORT create TABLE [block=true] [lock=true] [ids=true] [size=N] [ATTRIBUTE=VALUE]\n"
             + "    block=true puts the number of the block into the row key; for the others see ArticleObserver\n"
+            + "    ATTRIBUTE: of the column family, in capitals, such as COMPRESSION=SNAPPY\n"
             + "ZOOKEEPER-PORT insert TABLE TOPIC FILE THREADS\n"
             + "    FILE: lines of a fingerprint, in 16 hexadecimal digits, and an id\n"
             + "ZOOKEEPER-PORT query TABLE TOPIC FILE BITS\n"
@@ -88,19 +89,20 @@ public class ArticleTable {
 
     static void create(Connection connection, TableName name, List<String> switches) throws Exception {
         CoprocessorDescriptorBuilder observer = CoprocessorDescriptorBuilder.newBuilder("ArticleObserver");
+        ColumnFamilyDescriptorBuilder family = ColumnFamilyDescriptorBuilder.newBuilder(ArticleObserver.FAMILY);
         TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(name);
         for (String of : switches) {
             String[] parts = of.split("=");
             if (parts[0].equals("block")) {
                 table.setValue(parts[0], parts[1]);
+            } else if (Character.isUpperCase(of.charAt(0))) {
+                family.setValue(parts[0], parts[1]);
             } else {
                 observer.setProperty(parts[0], parts[1]);
             }
         }
         TableDescriptor described =
-            table.setColumnFamily(ColumnFamilyDescriptorBuilder.of(ArticleObserver.FAMILY))
-                .setCoprocessor(observer.build())
-                .build();
+            table.setColumnFamily(family.build()).setCoprocessor(observer.build()).build();
         byte[][] splits = new byte[PARTITIONS - 1][];
         for (int partition = 1; partition < PARTITIONS; partition++) {
             splits[partition - 1] = Bytes.toBytes(String.format("%02x", partition));
@@ -110,6 +112,10 @@ public class ArticleTable {
 
     /** Returns the key of the row of a block: HashNumber_ContentType_16SimHash. */
     String row(long fingerprint, int block) {
+        return row(topic, numbersBlocks, fingerprint, block);
+    }
+
+    static String row(String topic, boolean numbersBlocks, long fingerprint, int block) {
         String bits = bits(fingerprint).substring(16 * block, 16 * block + 16);
         String key = topic + "_" + (numbersBlocks ? block + "_" : "") + bits;
         return String.format("%02x", Math.abs(key.hashCode()) % PARTITIONS) + "_" + key;
@@ -158,26 +164,37 @@ public class ArticleTable {
 
     void query(List<String> lines, int within, PrintStream out) throws Exception {
         for (String line : lines) {
-            long fingerprint = Long.parseUnsignedLong(line.split(" ")[0], 16);
-            List<Get> gets = new ArrayList<>();
-            for (int block = 0; block < BLOCKS; block++) {
-                gets.add(new Get(Bytes.toBytes(row(fingerprint, block))));
-            }
-            int candidates = 0;
-            TreeMap<String, TreeSet<String>> near = new TreeMap<>();
-            for (Result row : table.get(gets)) {
-                for (Map.Entry<String, JsonElement> pair : pairs(row)) {
-                    candidates++;
-                    long other = Long.parseUnsignedLong(pair.getKey(), 2);
-                    if (Long.bitCount(fingerprint ^ other) <= within) {
-                        near.computeIfAbsent(pair.getKey(), key -> new TreeSet<>()).addAll(ids(pair.getValue()));
-                    }
+            String digits = line.split(" ")[0];
+            long fingerprint = Long.parseUnsignedLong(digits, 16);
+            out.println(digits + " " + answer(fingerprint, within, table.get(gets(fingerprint))));
+        }
+    }
+
+    /** Returns the gets of the rows of the four blocks of a fingerprint. */
+    List<Get> gets(long fingerprint) {
+        List<Get> gets = new ArrayList<>();
+        for (int block = 0; block < BLOCKS; block++) {
+            gets.add(new Get(Bytes.toBytes(row(fingerprint, block))));
+        }
+        return gets;
+    }
+
+    /** Compares a fingerprint with its rows. Returns the number of candidates, and the ids within so many bits. */
+    static String answer(long fingerprint, int within, Result[] rows) {
+        int candidates = 0;
+        TreeMap<String, TreeSet<String>> near = new TreeMap<>();
+        for (Result row : rows) {
+            for (Map.Entry<String, JsonElement> pair : pairs(row)) {
+                candidates++;
+                long other = Long.parseUnsignedLong(pair.getKey(), 2);
+                if (Long.bitCount(fingerprint ^ other) <= within) {
+                    near.computeIfAbsent(pair.getKey(), key -> new TreeSet<>()).addAll(ids(pair.getValue()));
                 }
             }
-            StringBuilder answer = new StringBuilder(line.split(" ")[0] + " " + candidates);
-            near.values().forEach(ids -> ids.forEach(id -> answer.append(' ').append(id)));
-            out.println(answer);
         }
+        StringBuilder answer = new StringBuilder().append(candidates);
+        near.values().forEach(ids -> ids.forEach(id -> answer.append(' ').append(id)));
+        return answer.toString();
     }
 
     /** Returns the fingerprints of all sets of a row, with their ids. */

@@ -7,6 +7,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HBaseTestingUtility;
@@ -22,10 +24,12 @@ import org.apache.log4j.LogManager;
 /** A real HBase on loopback for the tests: HDFS, ZooKeeper, a master, region servers and a Thrift2 gateway. */
 public class HBase {
     static final String USAGE =
-        "BASEDIR SERVERS SECONDS IDLE-MS\n"
+        "BASEDIR SERVERS SECONDS IDLE-MS [NAME=VALUE]...\n"
             + "IDLE-MS: the gateway drops a connection on which nothing has come for so long.\n"
+            + "NAME=VALUE: settings of HBase\n"
             + "Prints ready, and the ports of the gateway and of ZooKeeper. Obeys lines of standard input:\n"
-            + "kill TABLE    ends the region server that has the first region of a table, without any farewell";
+            + "kill TABLE    ends the region server that has the first region of a table, without any farewell\n"
+            + "root          prints root, and the address of HBase's folder in HDFS";
 
     public static void main(String[] args) throws Exception {
         // HBase may print what it likes, but standard output is for the answers.
@@ -36,16 +40,19 @@ public class HBase {
         for (String of : new String[] {"namenode.FSNamesystem.audit", "datanode.DataNode.clienttrace"}) {
             LogManager.getLogger("org.apache.hadoop.hdfs.server." + of).setLevel(Level.ERROR);
         }
-        if (args.length != 4) {
+        if (args.length < 4) {
             System.err.println(USAGE);
             System.exit(2);
         }
-        serve(new File(args[0]), Integer.parseInt(args[1]), Long.parseLong(args[2]), args[3], out);
+        List<String> settings = Arrays.asList(args).subList(4, args.length);
+        serve(new File(args[0]), Integer.parseInt(args[1]), Long.parseLong(args[2]), args[3], settings, out);
         System.exit(0); // HBase leaves threads behind
     }
 
     /** Serves until standard input closes or the time is up. */
-    static void serve(File base, int servers, long seconds, String idleMs, PrintStream out) throws Exception {
+    static void serve(
+            File base, int servers, long seconds, String idleMs, List<String> settings, PrintStream out)
+            throws Exception {
         System.setProperty("test.build.data.basedirectory", base.getAbsolutePath());
         System.setProperty("hbase.tmp.dir", base.getAbsolutePath());
         Configuration conf = HBaseConfiguration.create();
@@ -60,6 +67,10 @@ public class HBase {
         for (String host : new String[] {"hbase.master", "hbase.regionserver"}) {
             conf.set(host + ".ipc.address", "127.0.0.1");
             conf.set(host + ".hostname", "localhost");
+        }
+        for (String setting : settings) {
+            String[] parts = setting.split("=", 2);
+            conf.set(parts[0], parts[1]);
         }
         HBaseTestingUtility utility = new HBaseTestingUtility(conf);
         StartMiniClusterOption option =
@@ -115,6 +126,11 @@ public class HBase {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         try {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (line.equals("root")) {
+                    out.println("root " + cluster.getConfiguration().get(HConstants.HBASE_DIR));
+                    out.flush();
+                    continue;
+                }
                 String[] words = line.split(" ");
                 if (!words[0].equals("kill") || words.length != 2) {
                     System.err.println("unknown: " + line);
