@@ -7,6 +7,9 @@
     judge.py pairs TRUTH CORPUS.parquet OUTPUT   its pairs, where the run had --pairs all
     judge.py peer TRUTH CLUSTERS          a cluster on each line, the numbers of its rows; the first row stays,
                                           and a line of one row is a document removed for no other
+    judge.py clusters CORPUS.parquet OUTPUT OUT  an output folder of dedup-job as such clusters
+    judge.py named CORPUS.parquet CLUSTERS OUT   such clusters with ids instead of rows, for benchmarks/readers/evaluate.py
+    judge.py count CLUSTERS               the number of removed documents, where there is no truth
 """
 
 import collections
@@ -114,14 +117,20 @@ def rows(corpus):
     return polars.read_parquet(corpus, columns=["id"]).with_row_index("row")
 
 
-def ours(truth, corpus, output):
-    """Our run names the document each one was removed for: that one must have stayed, and be a true partner."""
+def removals(corpus, output):
+    """The rows that our run removed, each with the row that it names as kept."""
     ids = rows(corpus)
     removed = polars.read_parquet(f"{output}/removed/*.parquet", columns=["id", "duplicate_of"])
     removed = removed.join(ids, on="id").join(ids, left_on="duplicate_of", right_on="id", suffix="_kept")
+    return removed.select("row", "row_kept")
+
+
+def ours(truth, corpus, output):
+    """Our run names the document each one was removed for: that one must have stayed, and be a true partner."""
+    removed = removals(corpus, output)
     gone = set(removed["row"])
     wrong = 0
-    for row, kept in removed.select("row", "row_kept").iter_rows():
+    for row, kept in removed.iter_rows():
         a, b = truth.text[row], truth.text[kept]
         wrong += kept in gone or (a != b and b not in truth.near[a])
     print(f"{truth.judge(gone)} | {wrong:,}")
@@ -145,19 +154,37 @@ def all_pairs(truth, corpus, output):
     print(f"{pairs.height:,} pairs, {once:,} different, {true:,} true of {truth.count(truth.copies):,}")
 
 
-def peer(truth, clusters):
+def removed_rows(clusters):
+    """The rows that a file of clusters removes."""
     removed = set()
     for line in open(clusters):
         first, *others = map(int, line.split())
         removed.update(others or [first])
-    print(truth.judge(removed))
+    return removed
+
+
+def clusters_of(corpus, output, out):
+    """Each kept row, and behind it what was removed for it."""
+    grouped = removals(corpus, output).group_by("row_kept").agg("row").sort("row_kept")
+    with open(out, "w") as file:
+        file.writelines(" ".join(map(str, [kept, *sorted(gone)])) + "\n" for kept, gone in grouped.iter_rows())
+
+
+def named(corpus, clusters, out):
+    ids = rows(corpus)["id"].to_list()
+    with open(clusters) as lines, open(out, "w", encoding="utf-8") as file:
+        file.writelines("\t".join(ids[int(row)] for row in line.split()) + "\n" for line in lines)
 
 
 if __name__ == "__main__":
     task, *arguments = sys.argv[1:]
-    if task == "export":
-        export(*arguments)
+    plain = {"export": export, "clusters": clusters_of, "named": named}
+    if task in plain:
+        plain[task](*arguments)
+    elif task == "count":
+        print(f"{len(removed_rows(*arguments)):,}")
     else:
+        peer = lambda truth, clusters: print(truth.judge(removed_rows(clusters)))
         tasks = {"truth": describe, "brute": brute, "ours": ours, "pairs": all_pairs, "peer": peer}
         if tasks[task](Truth(arguments[0]), *arguments[1:]) is False:
             sys.exit("they differ")
