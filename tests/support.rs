@@ -102,6 +102,15 @@ impl Folder {
         command
     }
 
+    /// Returns a browser without a window, in which a page has so many milliseconds before it is shown.
+    pub fn browser(&self, milliseconds: u32) -> Command {
+        let mut browser = self.start("chromium");
+        browser.args(["--headless", "--no-sandbox", "--disable-gpu"]);
+        browser.arg(format!("--virtual-time-budget={milliseconds}"));
+        browser.arg(format!("--user-data-dir={}", self.path("profile").display()));
+        browser
+    }
+
     pub fn run(&self, line: &str) -> Run {
         run(&mut self.command(line))
     }

@@ -18,7 +18,7 @@ use crate::progress::{Stage, StageTimer};
 /// Number of input files up to which each is a source of its own. Of more, the folders are.
 const FILES: usize = 20;
 
-/// What one process, or all together, have written of the splits.
+/// Records and files that one process, or all together, have written of the splits.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct WrittenSplits {
     pub all: Written,

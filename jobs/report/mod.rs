@@ -39,7 +39,7 @@ pub(crate) struct ReportArgs {
     pub no_report: bool,
 }
 
-/// What a page is made of, besides the texts.
+/// All that a page is made of, besides the texts.
 pub(crate) struct ReportSource<'a> {
     /// Address of the output.
     pub output: &'a str,

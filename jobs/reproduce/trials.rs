@@ -148,7 +148,7 @@ impl Trials {
         if done && writes_summary {
             let text = fs::read_to_string(self.folder.join(&summary))?;
             value = serde_json::from_str(&text)?;
-            raw += &serde_json::to_string_pretty(&without_long_lists(value.clone()))?;
+            raw += &(serde_json::to_string_pretty(&without_long_lists(value.clone()))? + "\n");
         }
         let number = self.keep(format!("dedup-job {line}"), &raw)?;
         if !done {

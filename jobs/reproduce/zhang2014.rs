@@ -32,7 +32,7 @@ struct Compared {
 
 /// Makes the page.
 pub(super) fn reproduce(trials: &mut Trials) -> Result<PaperPage> {
-    let documents = trials.sized(1_415, 14_150);
+    let (documents, pages) = trials.sized((1_415, 10_000), (14_150, 2_101_582));
     let (input, corpus) = match trials.input.is_empty() {
         true => (
             stand_in(trials, documents)?,
@@ -41,7 +41,7 @@ pub(super) fn reproduce(trials: &mut Trials) -> Result<PaperPage> {
                  which differ in a third of their words (the paper: 14,150 texts of TanCorp-10), and {} generated pages of 150 to 450 \
                  characters on {CLASSES} hosts (the paper: 2,101,582 pages of SogouCS)",
                 grouped(documents),
-                grouped(trials.sized(10_000, 2_101_582))
+                grouped(pages)
             ),
         ),
         false => (trials.quoted_input()?, "the user's".to_owned()),
@@ -54,14 +54,14 @@ pub(super) fn reproduce(trials: &mut Trials) -> Result<PaperPage> {
     };
     let alone = compared(trials, &input, "", 1)?;
     table_3(&mut page, &alone);
-    if trials.input.is_empty() {
-        let pages = trials.sized(10_000, 2_101_582);
-        let large = large_stand_in(trials, pages)?;
-        let large = compared(trials, &large, " --label-field url", 1)?;
-        table_3_at_size(&mut page, &alone, Some(&large));
-    } else {
-        table_3_at_size(&mut page, &alone, None);
-    }
+    let large = match trials.input.is_empty() {
+        true => {
+            let large = large_stand_in(trials, pages)?;
+            Some(compared(trials, &large, " --label-field url", 1)?)
+        }
+        false => None,
+    };
+    table_3_at_size(&mut page, &alone, large.as_ref());
     figure_4(trials, &mut page, &input, alone)?;
     Ok(page)
 }

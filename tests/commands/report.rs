@@ -1,7 +1,6 @@
 //! Tests of `report`: a page that a browser shows, and tables without Parquet.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -11,18 +10,10 @@ use crate::support::{Folder, run};
 /// Returns the page as a browser shows it, at this width. Checks that its script says nothing and that it asks for nothing.
 #[track_caller]
 fn shown(here: &Folder, page: &str, width: u32) -> String {
-    let mut browser = Command::new("chromium");
-    let profile = format!("--user-data-dir={}", here.path("profile").display());
+    let mut browser = here.browser(5_000);
     let (window, log) = (format!("--window-size={width},3000"), here.path("net.json"));
-    browser.args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--virtual-time-budget=5000",
-        &profile,
-        &window,
-    ]);
-    browser.args(["--enable-logging=stderr", &format!("--log-net-log={}", log.display()), "--dump-dom"]);
+    browser.args([&window, "--enable-logging=stderr", "--dump-dom"]);
+    browser.arg(format!("--log-net-log={}", log.display()));
     let address = format!("file://{}", here.path(page).display());
     let dom = run(browser.arg(&address));
     assert_eq!(dom.code, Some(0), "{}", dom.stderr);
@@ -145,16 +136,8 @@ fn violations(here: &Folder, page: &str) -> String {
     let tell = "axe.run().then(found => document.title = `axe: ${JSON.stringify(found.violations.map(rule => rule.id))} of ${found.passes.length}`)";
     let checked = page.replace("</body>", &format!("<script>{axe}</script><script>{tell}</script></body>"));
     here.write("axe.html", checked);
-    let mut browser = Command::new("chromium");
-    browser.args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--virtual-time-budget=30000",
-        "--dump-dom",
-    ]);
-    browser.arg(format!("--user-data-dir={}", here.path("profile").display()));
-    let dom = run(browser.arg(format!("file://{}", here.path("axe.html").display()))).stdout;
+    let address = format!("file://{}", here.path("axe.html").display());
+    let dom = run(here.browser(30_000).args(["--dump-dom", &address])).stdout;
     let found = dom.split("<title>axe: ").nth(1).and_then(|rest| rest.split_once(" of "));
     let (rules, passed) = found.unwrap_or_else(|| panic!("axe did not end: {}", &dom[..200.min(dom.len())]));
     assert!(

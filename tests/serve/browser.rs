@@ -1,7 +1,6 @@
 //! The page of a served index, in a real browser.
 
 use std::fs;
-use std::process::Command;
 
 use super::http::HttpServer;
 use crate::corpus::json_lines;
@@ -9,15 +8,10 @@ use crate::support::{Folder, run};
 
 /// Returns the page as a browser shows it, once its script has run.
 fn shown(here: &Folder, address: &str) -> String {
-    let mut browser = Command::new("chromium");
-    let profile = format!("--user-data-dir={}", here.path("profile").display());
-    let window = format!("--screenshot={}", here.path("page.png").display());
-    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000", &profile]);
-    let dom = run(browser.args(["--dump-dom", address]));
+    let dom = run(here.browser(10_000).args(["--dump-dom", address]));
     assert_eq!(dom.code, Some(0), "{}", dom.stderr);
-    let mut browser = Command::new("chromium");
-    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000", &profile]);
-    run(browser.args([&window, address]));
+    let screenshot = format!("--screenshot={}", here.path("page.png").display());
+    run(here.browser(10_000).args([&screenshot, address]));
     assert!(fs::metadata(here.path("page.png")).unwrap().len() > 5000);
     dom.stdout
 }

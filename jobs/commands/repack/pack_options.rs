@@ -63,7 +63,7 @@ pub(super) struct PackOptions {
     pub max_record_bytes: u64,
 }
 
-/// What becomes a packed record.
+/// Unit of the input that becomes one packed record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum PackedRecord {

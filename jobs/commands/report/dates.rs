@@ -65,22 +65,25 @@ pub(super) fn removed_by_date(
 /// as in letters.
 fn month_of(text: &str) -> Option<Month> {
     let text = text.trim();
-    let of_time = |date: DateTime<_>| (date.year(), date.month());
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number: i64 = text.parse().ok()?;
         return match text.len() {
             8 | 14 => month(&text[..4], &text[4..6]),
-            9..=11 => DateTime::from_timestamp_secs(number).map(of_time),
-            12 | 13 => DateTime::from_timestamp_millis(number).map(of_time),
+            9..=11 => DateTime::from_timestamp_secs(number).map(month_of_time),
+            12 | 13 => DateTime::from_timestamp_millis(number).map(month_of_time),
             _ => None,
         };
     }
     if let Ok(date) = DateTime::parse_from_rfc2822(text) {
-        return Some((date.year(), date.month()));
+        return Some(month_of_time(date));
     }
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let year = numbers.next().filter(|year| year.len() == 4)?;
     month(year, numbers.next()?)
+}
+
+fn month_of_time(time: impl Datelike) -> Month {
+    (time.year(), time.month())
 }
 
 fn month(year: &str, month: &str) -> Option<Month> {

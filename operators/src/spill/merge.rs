@@ -79,7 +79,7 @@ impl<R: Record + Ord> Sorted<R> {
     }
 }
 
-/// Reads a [`Sorted`] record by record. Of records in memory that were taken, at least half have given their memory back.
+/// Reads a [`Sorted`] record by record. Records in memory give their memory back once half of those that are held were taken.
 pub struct MergeCursor<R> {
     sorted: Sorted<R>,
     held: Vec<R>,
