@@ -186,3 +186,22 @@ impl<R: Record + Ord> Merge<R> {
         Ok(!self.runs.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_in_memory_are_all_given_while_they_are_freed() {
+        let all: Vec<u64> = (0..600_000).collect();
+        let (mut cursor, mut read) = (MergeCursor::new(Sorted::InMemory(all.clone())), Vec::new());
+        while let Some(record) = cursor.next_if(|_| true).unwrap() {
+            read.push(record);
+        }
+        assert!(read == all, "a cursor gives them in order");
+        let mut drained = Vec::new();
+        Sorted::InMemory(all.clone()).drain(|record| drained.push(record)).unwrap();
+        drained.sort_unstable();
+        assert!(drained == all, "each is drained once");
+    }
+}
