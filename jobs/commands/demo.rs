@@ -1,5 +1,6 @@
 //! `demo`: writes a synthetic corpus with known duplicates, to try the program with.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -12,8 +13,9 @@ use crate::cli::exit::WrongUse;
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///
-/// FOLDER gets two files. corpus.jsonl has one document a line. truth.tsv has the id of each duplicate, the
-/// id of its original, and how the duplicate was made.
+/// FOLDER gets three files. corpus.jsonl has one document a line. truth.tsv has the id of each duplicate, the
+/// id of its original, and how the duplicate was made. clusters.tsv has each of these ids with its cluster,
+/// which is named after the original: labels for `eval` and `tune`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The folder to write, which must not exist
@@ -44,6 +46,7 @@ pub fn run(args: Args) -> Result<u8> {
     };
     fs::create_dir_all(&folder).with_context(|| format!("could not create \"{}\"", folder.display()))?;
     let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
+    let (mut clusters, mut originals) = (create("clusters.tsv")?, HashSet::new());
     let mut duplicates = 0;
     let docs: Box<dyn Iterator<Item = SyntheticDoc>> = match mixture {
         false => Box::new(Synthetic { documents, seed }.docs()),
@@ -55,10 +58,16 @@ pub fn run(args: Args) -> Result<u8> {
         if let Some((original, how)) = doc.duplicate {
             duplicates += 1;
             writeln!(truth, "{}\t{original}\t{how}", doc.id)?;
+            writeln!(clusters, "{}\t{original}", doc.id)?;
+            if !originals.contains(&original) {
+                writeln!(clusters, "{original}\t{original}")?;
+                originals.insert(original);
+            }
         }
     }
     corpus.flush()?;
     truth.flush()?;
+    clusters.flush()?;
     let of_seed = if mixture { format!(", of seed {seed}") } else { String::new() };
     let said = format!(
         "{documents} documents, {duplicates} of them duplicates, in \"{}\"{of_seed}",

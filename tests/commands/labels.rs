@@ -1,5 +1,6 @@
 //! Tests of labels and samples: `eval`, `tune`, `explain`.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
@@ -297,4 +298,26 @@ fn explain_writes_a_method_out_and_draws_its_curve() {
         "{svg}"
     );
     here.run("explain --method nope").fails(2, &["nope"]);
+}
+
+#[test]
+fn the_clusters_of_a_demo_are_its_duplicates_with_their_originals() {
+    let here = Folder::new();
+    here.run("demo demo --documents 300 --mixture").ends(0);
+    let read = |name: &str| fs::read_to_string(here.path(name)).unwrap();
+    let (truth, clusters) = (read("demo/truth.tsv"), read("demo/clusters.tsv"));
+    let expected: BTreeSet<(&str, &str)> = truth
+        .lines()
+        .flat_map(|line| {
+            let [doc, original, _] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            [(doc, original), (original, original)]
+        })
+        .collect();
+    assert_eq!(clusters.lines().count(), expected.len());
+    assert_eq!(
+        clusters.lines().map(|line| line.split_once('\t').unwrap()).collect::<BTreeSet<_>>(),
+        expected
+    );
+    here.run("dedup demo/corpus.jsonl exact --method exact --quiet").ends(0);
+    here.run("eval exact demo/clusters.tsv").ends(0);
 }
