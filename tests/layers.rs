@@ -65,6 +65,9 @@ fn only_the_flow_of_the_operators_names_the_engine() {
     name_none_of("operators/src", &["timely"], |file| file.starts_with("operators/src/flow/"));
     let flow = sources("operators/src/flow");
     assert!(flow.iter().any(|(_, source)| words(source).contains("timely")), "the check finds nothing");
+    for folder in ["operators/src", "cluster/src", "datasets/src", "jobs"] {
+        name_none_of(folder, &["differential_dataflow"], |file| file.starts_with("operators/src/flow/view/"));
+    }
 }
 
 #[test]

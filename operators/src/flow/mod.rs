@@ -11,6 +11,7 @@ mod exchange;
 mod join;
 mod skew;
 mod verify;
+mod view;
 mod zhou;
 
 pub use crate::search::prefix::index::LookupMarks;
@@ -24,6 +25,7 @@ pub use join::prefix::PrefixJoin;
 pub use skew::heavy::Skew;
 pub use verify::wanted::WantedDocs;
 pub use verify::{Matching, Verify};
+pub use view::{LiveView, ViewChange, ViewRank, WhatIf};
 pub use zhou::{Retrieved, retrieve};
 
 use timely::worker::Worker;

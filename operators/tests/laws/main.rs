@@ -7,6 +7,7 @@ mod even;
 mod incremental;
 mod mapped;
 mod rounds;
+mod view;
 mod zhou;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,110 @@
+//! The rows of a live view, and how they are arranged.
+
+use std::rc::Rc;
+
+use differential_dataflow::lattice::Lattice;
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
+use differential_dataflow::trace::implementations::{ValBuilder, ValSpine};
+use differential_dataflow::{ExchangeData, Hashable, VecCollection};
+use timely::progress::Timestamp;
+
+use crate::record::DocId;
+use crate::sets::similarity::Similarity;
+use crate::survivors::Reason;
+
+/// Place of a document in keep order, in which the least comes first. It never changes while the document is there.
+pub type ViewRank = Rc<dyn Fn(DocId) -> (u64, DocId)>;
+
+/// Number of a group of changes.
+pub(super) type ViewVersion = u32;
+
+/// Rows with their multiplicities, which sum up to one for a row that is there.
+pub(super) type Rows<'s, T, D> = VecCollection<'s, T, D, i32>;
+
+/// Rows in an order in which those of a key are found.
+pub(super) type ByKey<'s, T, K, V> = Arranged<'s, TraceAgent<ValSpine<K, V, T, i32>>>;
+
+/// Relation of two documents, as one word: a similarity in millionths, or one of the marks below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize)]
+pub(super) struct Tie(u32);
+
+impl Tie {
+    /// The two match, and their similarity was not measured.
+    const UNMEASURED: Tie = Tie(u32::MAX - 2);
+    /// The second document is identical to the first, which names the class of both.
+    pub const COPY: Tie = Tie(u32::MAX - 1);
+    /// Mark of a document with itself: it has gone, and its name stays that of its class.
+    pub const GHOST: Tie = Tie(u32::MAX);
+
+    /// Returns the tie of two documents that match and are not identical.
+    pub fn near(similarity: Option<Similarity>) -> Self {
+        similarity.map_or(Tie::UNMEASURED, |similarity| Tie(similarity.as_millionths()))
+    }
+
+    /// Returns the reason of a decision that has this tie.
+    pub fn reason(self) -> Reason {
+        match self {
+            Tie::COPY => Reason::Identical,
+            Tie::UNMEASURED => Reason::Similar(None),
+            Tie(millionths) => Reason::Similar(Some(Similarity::millionths(millionths))),
+        }
+    }
+
+    /// Returns the tie of a decision that has this reason.
+    pub fn of_reason(reason: Reason) -> Self {
+        match reason {
+            Reason::Identical => Tie::COPY,
+            // The greedy rule names no chains.
+            Reason::Similar(similarity) => Tie::near(similarity),
+            Reason::Chain => Tie::UNMEASURED,
+        }
+    }
+}
+
+/// A match of two documents, the first of which has the lower number, or the mark of a ghost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize)]
+pub(super) struct Tied {
+    pub low: u32,
+    pub high: u32,
+    pub tie: Tie,
+}
+
+/// A document that goes, the one that stays in its place, and their tie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GoneDoc {
+    pub doc: u32,
+    pub duplicate_of: u32,
+    pub tie: Tie,
+}
+
+/// Arranges rows by their keys.
+pub(super) fn by_key<'s, T, K, V>(rows: Rows<'s, T, (K, V)>, name: &str) -> ByKey<'s, T, K, V>
+where
+    T: Timestamp + Lattice,
+    K: ExchangeData + Hashable,
+    V: ExchangeData,
+{
+    rows.arrange_by_key_named(name)
+}
+
+/// Makes rows for each key of its values.
+pub(super) fn reduced<'s, T, K, V, R>(
+    rows: ByKey<'s, T, K, V>,
+    name: &str,
+    reduce: impl FnMut(&K, &[(&V, i32)], &mut Vec<(R, i32)>) + 'static,
+) -> ByKey<'s, T, K, R>
+where
+    T: Timestamp + Lattice,
+    K: ExchangeData,
+    V: ExchangeData,
+    R: differential_dataflow::Data,
+{
+    rows.reduce_abelian::<_, ValBuilder<K, R, T, i32>, ValSpine<K, R, T, i32>, _, _>(
+        name,
+        reduce,
+        |rows, key, changes| {
+            rows.clear();
+            rows.extend(changes.drain(..).map(|(value, time, count)| ((key.clone(), value), time, count)));
+        },
+    )
+}
