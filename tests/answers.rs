@@ -8,6 +8,7 @@ mod empty_texts;
 mod families;
 mod fingerprints;
 mod ignored_lines;
+mod index_views;
 mod invariance;
 mod output;
 mod statistics;

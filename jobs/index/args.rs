@@ -8,6 +8,7 @@ use operators::method::Spec;
 use super::ids::IdsArgs;
 use super::serve::ServeArgs;
 use super::topics::topic_name;
+use super::view::{PolicyArgs, ViewArgs};
 use crate::cli::values::{paths, size};
 use crate::corpus::input::InputOptions;
 use crate::dedup::options::{RefusedLines, Verification};
@@ -112,6 +113,19 @@ pub(super) enum IndexTool {
         #[command(flatten)]
         index: IndexArgs,
     },
+    /// Print which documents of a topic stay when its near-duplicates go, and the largest clusters
+    ///
+    /// The same documents stay as by `dedup` of an export with the method of the index. A cluster is a document that stays and those
+    /// that go for it.
+    View {
+        #[command(flatten)]
+        index: IndexArgs,
+        /// Topic that the documents are in
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
+        topic: String,
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Print the documents of a topic as JSON lines: id, age, and the cleaned text if the index keeps texts
     Export {
         #[command(flatten)]
@@ -119,6 +133,11 @@ pub(super) enum IndexTool {
         /// Topic that the documents are in
         #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
         topic: String,
+        /// Print only those that stay when near-duplicates go, as `index view` says
+        #[arg(long)]
+        kept: bool,
+        #[command(flatten)]
+        policy: PolicyArgs,
     },
     /// Print what an index of more documents would take: bytes, what a query looks at, and machines
     ///

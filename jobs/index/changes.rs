@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use cluster::write_ahead_log::LogWriter;
 use parking_lot::Mutex;
 
-use super::hidden_changes::{HiddenChanges, HiddenRemoval};
+use super::hidden_changes::{HiddenChanges, HiddenRemoval, ShownChange};
 use super::index_folder::{IndexFolder, MEMORY_BYTES};
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter, Topic, TopicReader};
@@ -129,12 +129,15 @@ impl IndexFolder {
             return Ok(false);
         }
         // Hidden changes of the topic are not for another topic that has its name later.
-        self.log()?.lock().commit()?;
-        self.show();
+        let next_change = self.commit_log()?;
+        self.show(next_change);
         self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
         self.log()?.lock().commit()?;
         if let Some(topic) = self.topics.remove(name) {
             topic.files.end_jobs();
+        }
+        if let Some(follower) = self.follower.as_mut().filter(|follower| follower.follows(name)) {
+            follower.tell(name, None);
         }
         remove_topic(self.store.as_ref(), &self.path, name)?;
         Ok(true)
@@ -171,26 +174,44 @@ impl IndexFolder {
         self.hidden = Some(HiddenChanges::default());
     }
 
-    /// Shows the changes to readers that were hidden, all of which are durable.
-    pub(super) fn show(&mut self) {
+    /// Shows the changes to readers that were hidden, all of which are durable, and tells the follower. `next_change`: the number of
+    /// the next change in the log, which the caller may hold.
+    pub(super) fn show(&mut self, next_change: u64) {
         let Some(HiddenChanges { topics, removals }) = &mut self.hidden else { return };
+        if let Some(follower) = &mut self.follower {
+            follower.note_shown(next_change);
+        }
         for name in topics.drain(..) {
-            if let Some(topic) = self.topics.get_mut(&name) {
-                topic.show();
+            let Some(topic) = self.topics.get_mut(&name) else { continue };
+            let came = topic.hidden().map(ShownChange::Came);
+            topic.show();
+            if let Some(follower) = self.follower.as_mut().filter(|follower| follower.follows(&name)) {
+                follower.tell(&name, Some(came.collect()));
             }
         }
-        for HiddenRemoval { topic, number, what } in removals.drain(..) {
-            if let Some(topic) = self.topics.get_mut(&topic) {
-                topic.apply(number, what, &self.keys);
+        for HiddenRemoval { topic: name, number, what } in removals.drain(..) {
+            let Some(topic) = self.topics.get_mut(&name) else { continue };
+            if let Some(follower) = self.follower.as_mut().filter(|follower| follower.follows(&name)) {
+                // One that could not be told of a change is told so.
+                follower.tell(&name, ShownChange::removals(topic, &what).ok());
             }
+            topic.apply(number, what, &self.keys);
         }
     }
 
     /// Makes all changes durable. If much is in memory, it is written as segments, and segments are merged.
     pub fn commit(&mut self) -> Result<()> {
-        self.log()?.lock().commit()?;
-        self.show();
+        let next_change = self.commit_log()?;
+        self.show(next_change);
         self.flush_beyond(MEMORY_BYTES)
+    }
+
+    /// Makes the log durable. Returns the number of the next change.
+    fn commit_log(&self) -> Result<u64> {
+        let log = self.log()?;
+        let mut log = log.lock();
+        log.commit()?;
+        Ok(log.next())
     }
 
     /// Ends a change of many documents: makes it durable, and leaves no long log for others to read.

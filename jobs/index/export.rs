@@ -26,14 +26,23 @@ pub(super) struct DocLine {
     pub text: Option<String>,
 }
 
-/// Reads up to a thousand documents of a topic from a number on. `now`: seconds since 1970.
-pub(super) fn export_part(index: &IndexFolder, topic: &str, from: u64, now: u64) -> Result<ExportPart> {
+/// Reads up to a thousand documents of a topic from a number on. `now`: seconds since 1970. `stays`: whether a document is printed.
+pub(super) fn export_part(
+    index: &IndexFolder,
+    topic: &str,
+    from: u64,
+    now: u64,
+    stays: impl Fn(u64) -> bool,
+) -> Result<ExportPart> {
     let mut part = ExportPart { lines: Vec::new(), next: Some(from) };
     let Some(topic) = index.topic(topic) else { return Ok(ExportPart { next: None, ..part }) };
     let (mut docs, mut texts, mut next) = (TopicReader::new(topic)?, TopicReader::new(topic)?, from);
     for _ in 0..AT_ONCE {
         let Some(doc) = docs.living_doc_from(next)? else { return Ok(ExportPart { next: None, ..part }) };
         next = doc.number + 1;
+        if !stays(doc.number) {
+            continue;
+        }
         let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
         let line = DocLine { id: doc.id, age: now.saturating_sub(doc.time), text };
         serde_json::to_writer(&mut part.lines, &line)?;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::held_folder::{FolderLock, HeldFolder};
-use super::hidden_changes::HiddenChanges;
+use super::hidden_changes::{Follower, HiddenChanges};
 use super::replay::{DROPPED, Replay, remove_topic};
 use super::settings::{self, IndexSettings, read_settings};
 use super::topics::Topic;
@@ -58,6 +58,8 @@ pub struct IndexFolder {
     pub(super) record: Vec<u8>,
     /// Changes that readers do not see yet; `None` if they see each change as soon as it is made.
     pub(super) hidden: Option<HiddenChanges>,
+    /// Whoever is told of changes that readers see; `None` if nobody is.
+    pub(super) follower: Option<Follower>,
 }
 
 /// Beginning of the log that is still wanted.
@@ -240,6 +242,7 @@ impl IndexFolder {
             lock: None,
             record: Vec::new(),
             hidden: None,
+            follower: None,
         })
     }
 

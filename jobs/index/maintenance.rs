@@ -79,7 +79,7 @@ impl IndexFolder {
         let log = self.log()?;
         let mut log = log.lock();
         log.commit()?;
-        self.show();
+        self.show(log.next());
         log.begin_file()?;
         let next_change = log.next();
         let kept = self.topics_that_stay(keep, log.first_of_last(KEPT_FILES));

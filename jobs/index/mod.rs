@@ -8,10 +8,11 @@
 //! | `index_folder.rs` | opens an index, with the settings that `settings.rs` keeps; `replay.rs` makes the changes of the log again |
 //! | `held_folder.rs` | locks the folder, and keeps changes away from another one that has taken its name |
 //! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
-//! | `hidden_changes.rs` | keeps changes of a served index from readers until they are durable |
+//! | `hidden_changes.rs` | keeps changes of a served index from readers until they are durable, and tells a follower then |
 //! | `maintenance.rs` | writes and merges segments |
 //! | `ids.rs` | reads the ids of documents that are to be deleted |
 //! | `load.rs`, `query.rs`, `answer_lines.rs`, `export.rs` | read a corpus, answer, print answers, and read the documents of an index |
+//! | `view` | decides which documents of a topic stay |
 //! | `fingerprints` | keeps the fingerprints of a segment so that near ones lie together |
 //! | `tools`, `serve` | run what `args.rs` declares, and do the same over HTTP |
 //! | `hbase` | does it with a table of HBase instead of a folder |
@@ -56,6 +57,7 @@ mod settings;
 mod tests;
 mod tools;
 mod topics;
+mod view;
 
 use anyhow::Result;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

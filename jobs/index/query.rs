@@ -74,8 +74,8 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// A text that matches, in the order of answers.
-struct MatchingText {
-    similarity: Option<Similarity>,
+pub(super) struct MatchingText {
+    pub similarity: Option<Similarity>,
     distance: u32,
     text: u64,
 }
@@ -282,15 +282,20 @@ impl IndexFolder {
         let (candidates, cut) = reader.candidates(&doc.keys, &self.keys, limits.within)?;
         Ok(BegunQuery {
             answer: QueryAnswer { cut, ..self.without_matches(doc) },
-            sets: if self.compares() { self.method.rule.packed(&doc.text) } else { Vec::new() },
+            sets: self.sets_of(&doc.text),
             candidates: candidates.into_iter(),
             texts: Vec::new(),
             numbering: Arc::clone(&reader.topic().numbering),
         })
     }
 
+    /// Returns the sets by which a text is compared.
+    pub(super) fn sets_of(&self, text: &str) -> Vec<u64> {
+        if self.compares() { self.method.rule.packed(text) } else { Vec::new() }
+    }
+
     /// Compares a candidate; `None` if it does not match. `sets`: those of the text that is asked about.
-    fn matching_text(
+    pub(super) fn matching_text(
         &self,
         reader: &mut TopicReader,
         sets: &[u64],

@@ -17,6 +17,8 @@ mod repair;
 mod stats;
 mod tools;
 
+pub(crate) use options::Policy;
+
 use std::net::SocketAddr;
 use std::slice;
 use std::sync::Arc;

@@ -93,6 +93,19 @@ impl Policy {
         Arc::new(move |doc, merit| self.rank(doc, || night_of(&manifest, numbering.number(doc)), merit))
     }
 
+    /// Whether the number of characters decides.
+    pub fn keeps_longest(&self) -> bool {
+        *self == Policy::Keep(Keep::Longest)
+    }
+
+    /// Returns the field of a record that decides, if one does.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Policy::Newest => None,
+            Policy::Keep(keep) => keep.field(),
+        }
+    }
+
     /// Whether new documents can come before old ones in keep order.
     pub fn reorders(&self) -> bool {
         *self != Policy::Keep(Keep::First)

@@ -42,7 +42,7 @@ fn families(seed: u64, size: usize) -> Vec<String> {
 }
 
 /// Writes the texts with a date each, in two files.
-fn corpus(here: &Folder, seed: u64, size: usize) {
+pub(super) fn corpus(here: &Folder, seed: u64, size: usize) {
     let texts = families(seed, size);
     let line = |(number, text): (usize, &String)| {
         json!({"id": format!("d{number}"), "date": (number * 37) % 50, "text": text}).to_string() + "\n"

@@ -45,6 +45,7 @@ pub(in crate::index) fn address(tool: &IndexTool) -> Option<Result<HBaseAddress>
         | IndexTool::Stats { index, .. }
         | IndexTool::Check { index }
         | IndexTool::Compact { index }
+        | IndexTool::View { index, .. }
         | IndexTool::Export { index, .. }
         | IndexTool::Drop { index, .. } => &index.index,
     };
@@ -105,6 +106,9 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
             bail!(WrongUse(
                 "this is for an index in a folder; HBase has snapshots and servers of its own".to_owned()
             ))
+        }
+        IndexTool::View { .. } | IndexTool::Export { kept: true, .. } => {
+            bail!(WrongUse("HBase keeps no texts, by which it is decided which documents stay".to_owned()))
         }
         IndexTool::Export { topic, .. } => export(common, &HBaseIndex::open(address, &none)?, &topic),
         IndexTool::Drop { topic, .. } => {

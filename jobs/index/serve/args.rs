@@ -8,6 +8,7 @@ use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use crate::cli::values::{paths, size};
 use crate::corpus::input::WordOptions;
 use crate::dedup::options::RefusedLines;
+use crate::nightly::Policy;
 
 /// Options of `index serve`.
 #[derive(clap::Args)]
@@ -31,6 +32,12 @@ pub(in crate::index) struct ServeArgs {
     /// The changes of the other process are seen every ten seconds.
     #[arg(long)]
     pub read_only: bool,
+    /// Keep for each topic that is asked for it which documents stay when near-duplicates go (GET /topics/NAME/view)
+    #[arg(long, conflicts_with = "read_only")]
+    pub view: bool,
+    /// Which of two matching documents stays in a view: old-first, newest, or longest by the cleaned text
+    #[arg(long, value_name = "WHICH", default_value = "old-first", requires = "view")]
+    pub view_policy: Policy,
     /// File with a JSON line for each token: {"name": "crawler", "token": "…", "topics": ["news"], "write": true,
     /// "documents_per_second": 1000}
     ///

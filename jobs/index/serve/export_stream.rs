@@ -19,7 +19,8 @@ pub(super) fn export_stream(index: Arc<ServedIndex>, topic: String) -> Body {
         let (index, topic) = (Arc::clone(&index), topic.clone());
         async move {
             let Some(from) = from else { return anyhow::Ok(None) };
-            let part = block_in_place(|| index.read(|index| export_part(index, &topic, from, now())))?;
+            let part =
+                block_in_place(|| index.read(|index| export_part(index, &topic, from, now(), |_| true)))?;
             Ok(Some((Bytes::from(part.lines), part.next)))
         }
     });

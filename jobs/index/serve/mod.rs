@@ -6,7 +6,7 @@
 //!                                           background       another thread writes and merges segments meanwhile
 //! ```
 //!
-//! `args.rs` has the options, `tokens.rs` who may do what, `bodies.rs` the room for requests and their bodies,
+//! `views` keeps the clean set of topics true. `args.rs` has the options, `tokens.rs` who may do what, `bodies.rs` the room for requests and their bodies,
 //! `deadline.rs` their time, `api_error.rs` the refusals, `tls.rs` the certificates, and `observe.rs` the metrics and the
 //! access log. `page.html` is the page for people, and `openapi.json` describes the routes.
 
@@ -20,10 +20,12 @@ mod deadline;
 mod export_stream;
 mod hosts;
 mod observe;
+mod route_state;
 mod routes;
 mod served_index;
 mod tls;
 mod tokens;
+mod views;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};

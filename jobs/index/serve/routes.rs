@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Extension, Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Extension, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete as delete_method, get, post};
 use axum::{Json, Router};
@@ -23,24 +23,15 @@ use super::deadline::Deadline;
 use super::export_stream::export_stream;
 use super::hosts::{HostNames, check_host};
 use super::observe::{Observer, observe};
+use super::route_state::{JSON_LINES, RouteState, refuse_params};
 use super::served_index::{RequestDoc, ServedIndex};
+use super::views::view_routes;
 use crate::index::prepare::now;
 use crate::index::query::QueryLimits;
-use crate::index::topics::{PreparedDoc, topic_name};
-
-/// Content type of JSON lines.
-const JSON_LINES: &str = "application/x-ndjson";
+use crate::index::topics::PreparedDoc;
 
 /// Largest number of matches that a request may ask for.
 const MOST_MATCHES: usize = 1000;
-
-/// State that the handlers share.
-#[derive(Clone)]
-struct RouteState {
-    index: Arc<ServedIndex>,
-    observer: Arc<Observer>,
-    max_batch: usize,
-}
 
 /// Joins routes and handlers.
 pub(super) fn router(
@@ -63,6 +54,7 @@ pub(super) fn router(
     let admitted = without_params
         .route("/topics/{topic}/query", post(query))
         .route("/topics/{topic}/query-insert", post(query_and_insert))
+        .merge(view_routes())
         // The admission has read the body by then.
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(admission, admit));
@@ -77,17 +69,6 @@ pub(super) fn router(
         .with_state(shared)
 }
 
-/// Refuses parameters where there are none, since one that is passed over would change nothing of what the client gets.
-async fn refuse_params(request: Request, next: Next) -> Result<Response, ApiError> {
-    match request.uri().query().filter(|query| !query.is_empty()) {
-        None => Ok(next.run(request).await),
-        Some(query) => {
-            let name = query.split(['=', '&']).next().unwrap_or_default();
-            Err(ApiError::new(StatusCode::BAD_REQUEST, format!("unknown parameter \"{name}\"")))
-        }
-    }
-}
-
 /// Documents of a request, prepared, and whether the answer is to be JSON lines.
 struct Asked {
     docs: Vec<PreparedDoc>,
@@ -95,13 +76,6 @@ struct Asked {
 }
 
 impl RouteState {
-    /// Checks what the caller may do with a topic.
-    fn check(&self, caller: &RequestCaller, topic: &str, writes: bool) -> Result<(), ApiError> {
-        topic_name(topic)
-            .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("bad topic: {error}")))?;
-        caller.check(topic, writes)
-    }
-
     /// Reads one JSON document, or JSON lines, and prepares them.
     fn documents(&self, caller: &RequestCaller, headers: &HeaderMap, body: &[u8]) -> Result<Asked, ApiError> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

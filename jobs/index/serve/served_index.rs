@@ -14,6 +14,7 @@ use super::args::ServeArgs;
 use super::background::Background;
 use super::changes::{GroupCommit, Refused, WriteReply, WriteRequest};
 use super::deadline::{Closing, Deadline};
+use super::views::Views;
 use crate::Common;
 use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::{Preparer, now};
@@ -47,6 +48,7 @@ pub(super) struct ServedIndex {
     writer: Option<GroupCommit>,
     background: Mutex<Option<Background>>,
     closing: Closing,
+    views: Option<Views>,
 }
 
 impl ServedIndex {
@@ -66,6 +68,8 @@ impl ServedIndex {
         let (folder, groups) = (Arc::new(RwLock::new(folder)), Arc::new(Mutex::new(())));
         let start = || GroupCommit::start(Arc::clone(&folder), Arc::clone(&groups));
         let writer = (!args.read_only).then(start).transpose()?;
+        let views =
+            args.view.then(|| Views::start(Arc::clone(&folder), args.view_policy.clone())).transpose()?;
         let background = match &writer {
             Some(_) => Background::maintain(Arc::clone(&folder), groups, args.merge_rate, common)?,
             None => Background::follow(Arc::clone(&folder), args.index.clone(), lexicon, common)?,
@@ -76,6 +80,7 @@ impl ServedIndex {
             writer,
             background: Mutex::new(Some(background)),
             closing,
+            views,
         })
     }
 
@@ -135,6 +140,16 @@ impl ServedIndex {
         }
     }
 
+    /// Returns the views; `None` if there are none.
+    pub fn views(&self) -> Option<&Views> {
+        self.views.as_ref()
+    }
+
+    /// Returns the end of the server.
+    pub fn closing(&self) -> Closing {
+        self.closing.clone()
+    }
+
     /// Calls `read` with the index as it is now. Changes wait meanwhile.
     pub fn read<T>(&self, read: impl FnOnce(&IndexFolder) -> T) -> T {
         read(&self.folder.read())
@@ -168,8 +183,9 @@ impl ServedIndex {
         self.closing.begin(Duration::ZERO);
         let writer = self.writer.as_ref().and_then(GroupCommit::close);
         let background = self.background.lock().take().map(Background::end);
+        let views = self.views.as_ref().and_then(Views::close);
         let end = Instant::now() + TIME_TO_END;
-        for thread in writer.into_iter().chain(background) {
+        for thread in writer.into_iter().chain(background).chain(views) {
             join_until(thread, end);
         }
     }

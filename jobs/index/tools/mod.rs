@@ -31,6 +31,8 @@ use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::serve::serve;
 use crate::index::settings;
 use crate::index::topics::PreparedDoc;
+use crate::index::view::{clean_set, print_view};
+use crate::nightly::Policy;
 use crate::progress::Progress;
 
 pub(super) use self::from_state::state_among;
@@ -93,7 +95,10 @@ impl IndexTool {
             }
             IndexTool::Snapshot { index, folder } => snapshot(&index, &folder).map(|()| 0),
             IndexTool::Serve(args) => serve(common, &args),
-            IndexTool::Export { index, topic } => export(common, &index, &topic),
+            IndexTool::View { index, topic, view } => print_view(common, &index, &topic, &view),
+            IndexTool::Export { index, topic, kept, policy } => {
+                export(common, &index, &topic, kept.then_some(&policy.policy))
+            }
             IndexTool::Drop { index, topic } => {
                 if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {
                     common.warn(format_args!("the index has no topic \"{topic}\""));
@@ -221,12 +226,15 @@ fn check(args: &IndexArgs) -> Result<u8> {
     Ok(u8::from(faults > 0))
 }
 
-fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
+/// Prints the documents of a topic. `policy`: decides which of them stay; `None` if all are printed.
+fn export(common: &Common, args: &IndexArgs, topic: &str, policy: Option<&Policy>) -> Result<u8> {
     let index = args.open_to_read(common, &Lexicon::default())?;
     warn_of_topic(common, &index, topic);
+    let set = policy.map(|policy| clean_set(&index, topic, policy, common.workers())).transpose()?;
+    let stays = |number| set.as_ref().is_none_or(|set| set.removed(number).is_none());
     let (mut from, now) = (Some(0), now());
     while let Some(number) = from {
-        let part = export_part(&index, topic, number, now)?;
+        let part = export_part(&index, topic, number, now, stays)?;
         print(String::from_utf8(part.lines)?)?;
         from = part.next;
     }

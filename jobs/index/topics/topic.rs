@@ -145,6 +145,11 @@ impl Topic {
         self.hidden_from = None;
     }
 
+    /// Returns the numbers of documents that are hidden from readers.
+    pub fn hidden(&self) -> Range<u64> {
+        self.end_of_shown()..self.next
+    }
+
     /// Returns the number behind the last document that readers see. It is 0 if they have never seen one.
     pub fn end_of_shown(&self) -> u64 {
         self.hidden_from.unwrap_or(self.next)

@@ -169,7 +169,8 @@ impl Changes {
         self.failed.store(committed.is_err(), Ordering::Relaxed);
         committed?;
         if self.folder.read().has_hidden() {
-            self.folder.write().show();
+            let next_change = log.lock().next();
+            self.folder.write().show(next_change);
         }
         Ok(())
     }

@@ -1,0 +1,18 @@
+//! The live views of a served index: which documents of a topic stay, kept true while documents come and go.
+//!
+//! ```text
+//! changes -> show -> shown groups -> view_thread: topic_view decides -> topic_state -> routes, feed
+//! ```
+//!
+//! `topic_view.rs` finds the matches of documents in the index and decides by the live view of the engine; `view_thread.rs` is the one
+//! thread that does so for all topics. `topic_state.rs` has what requests see, `view_routes.rs` answers them, and `feed.rs` is the
+//! stream of changes.
+
+mod feed;
+mod topic_state;
+mod topic_view;
+mod view_routes;
+mod view_thread;
+
+pub(super) use view_routes::view_routes;
+pub(super) use view_thread::Views;

@@ -1,0 +1,155 @@
+//! What requests see of the view of a topic.
+
+use std::collections::VecDeque;
+
+use operators::flow::ViewChange;
+use operators::{Reason, Removed};
+use parking_lot::RwLock;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::index::view::{CleanSet, RemovedDoc};
+
+/// Number of bytes of changes that are kept for those who read the feed.
+const FEED_BYTES: usize = 16 << 20;
+
+/// The view of a topic, which requests read and the thread of the views writes.
+pub(super) struct TopicState {
+    pub seen: RwLock<SeenView>,
+    /// Number of the last version that is there, and 0 while there is none.
+    version: watch::Sender<u64>,
+}
+
+/// A version of a view.
+#[derive(Default)]
+pub(super) struct SeenView {
+    pub progress: ViewProgress,
+    pub version: u64,
+    pub set: CleanSet,
+    /// Number of groups of changes that are not in this version yet.
+    pub behind: usize,
+    feed: VecDeque<FeedLine>,
+    feed_bytes: usize,
+    /// The feed has all changes behind this version.
+    pub feed_from: u64,
+}
+
+/// How far a view is.
+#[derive(Clone, Default)]
+pub(super) enum ViewProgress {
+    /// It is being made, of so many documents that have been numbered.
+    #[default]
+    Begun,
+    /// So many document numbers of all are done.
+    Building(u64, u64),
+    /// It is there, and follows the changes.
+    Ready,
+    /// It has ended, for this reason.
+    Ended(String),
+}
+
+/// A change, as a line of JSON.
+#[derive(Clone)]
+pub(super) struct FeedLine {
+    pub version: u64,
+    pub line: String,
+}
+
+/// A change of the clean set.
+#[derive(Serialize)]
+pub(super) struct FeedChange<'i> {
+    pub version: u64,
+    pub id: &'i str,
+    /// `kept`, `removed`, `restored` or `deleted`.
+    pub change: &'static str,
+    /// Id of the document that stays in the place of a removed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<&'i str>,
+}
+
+impl TopicState {
+    pub fn new() -> Self {
+        TopicState { seen: RwLock::default(), version: watch::Sender::new(0) }
+    }
+
+    /// Returns what tells of each new version.
+    pub fn versions(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// Says how far the view is.
+    pub fn note(&self, progress: ViewProgress) {
+        let has_ended = matches!(progress, ViewProgress::Ended(_));
+        self.seen.write().progress = progress;
+        if has_ended {
+            // Those who wait for a version look again.
+            self.version.send_modify(|_| {});
+        }
+    }
+
+    /// Makes a version seen. `lines`: its changes; `None` for the first version.
+    pub fn publish(
+        &self,
+        version: u64,
+        changes: &[ViewChange],
+        (documents, cut): (u64, u64),
+        lines: Option<Vec<String>>,
+    ) {
+        let seen = &mut *self.seen.write();
+        for change in changes {
+            seen.set.decide(change.doc.0, change.after.map(RemovedDoc::from));
+        }
+        (seen.set.documents, seen.set.cut, seen.version) = (documents, cut, version);
+        seen.progress = ViewProgress::Ready;
+        match lines {
+            None => seen.feed_from = version,
+            Some(lines) => seen.keep(version, lines),
+        }
+        self.version.send_replace(version);
+    }
+}
+
+impl SeenView {
+    /// Returns the changes behind a version, up to some; `None` if the feed does not have all of them any more.
+    pub fn changes_since(&self, since: u64, most: usize) -> Option<Vec<FeedLine>> {
+        if since < self.feed_from {
+            return None;
+        }
+        let begin = self.feed.partition_point(|line| line.version <= since);
+        // A version is never cut in two, so that the next one begins behind it.
+        let mut end = (begin + most).min(self.feed.len());
+        while end > begin && end < self.feed.len() && self.feed[end].version == self.feed[end - 1].version {
+            end += 1;
+        }
+        Some(self.feed.range(begin..end).cloned().collect())
+    }
+
+    fn keep(&mut self, version: u64, lines: Vec<String>) {
+        for line in lines {
+            self.feed_bytes += line.len();
+            self.feed.push_back(FeedLine { version, line });
+        }
+        while self.feed_bytes > FEED_BYTES
+            && let Some(oldest) =
+                self.feed.front().map(|line| line.version).filter(|oldest| *oldest < version)
+        {
+            let end = self.feed.partition_point(|line| line.version <= oldest);
+            self.feed_bytes -= self.feed.drain(..end).map(|line| line.line.len()).sum::<usize>();
+            self.feed_from = oldest;
+        }
+    }
+}
+
+impl From<Removed> for RemovedDoc {
+    fn from(removed: Removed) -> Self {
+        RemovedDoc { duplicate_of: removed.duplicate_of.0, tie: removed.tie }
+    }
+}
+
+/// Returns the similarity of a removed document, which is one if it is identical.
+pub(super) fn similarity(tie: Reason) -> Option<f64> {
+    match tie {
+        Reason::Identical => Some(1.0),
+        _ => tie.similarity().map(operators::Similarity::as_f64),
+    }
+}

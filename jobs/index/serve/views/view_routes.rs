@@ -1,0 +1,263 @@
+//! The routes of the views.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::body::Body;
+use axum::extract::{Extension, Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use operators::Reason;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
+
+use super::feed::feed;
+use super::topic_state::{TopicState, ViewProgress, similarity};
+use crate::index::serve::admission::RequestCaller;
+use crate::index::serve::api_error::ApiError;
+use crate::index::serve::route_state::{JSON_LINES, RouteState, refuse_params};
+use crate::index::topics::TopicReader;
+
+/// Largest number of clusters of an answer.
+const MOST_CLUSTERS: usize = 1000;
+
+/// Returns the routes.
+pub(in crate::index::serve) fn view_routes() -> Router<RouteState> {
+    Router::new()
+        .route("/topics/{topic}/view", get(view))
+        .route("/topics/{topic}/view/documents/{id}", get(document))
+        .route("/topics/{topic}/view/clusters/{id}", get(cluster))
+        .route("/topics/{topic}/view/kept", get(kept))
+        .route_layer(from_fn(refuse_params))
+        .route("/topics/{topic}/view/clusters", get(clusters))
+        .route("/topics/{topic}/view/changes", get(changes))
+}
+
+impl RouteState {
+    /// Returns the view of a topic.
+    ///
+    /// # Errors
+    /// 404 for a topic that is not there, and for a server without views; 503 while the view is being made.
+    fn view(&self, caller: &RequestCaller, topic: &str) -> Result<Arc<TopicState>, ApiError> {
+        self.check(caller, topic, false)?;
+        let views = self.index.views();
+        let views = views.ok_or_else(|| {
+            ApiError::new(StatusCode::NOT_FOUND, "there are no views: the server needs --view")
+        })?;
+        if self.index.read(|index| index.topic(topic).is_none_or(|topic| topic.end_of_shown() == 0)) {
+            return Err(ApiError::new(StatusCode::NOT_FOUND, "there is no such topic"));
+        }
+        let state = views.of(topic);
+        let progress = state.seen.read().progress.clone();
+        match progress {
+            ViewProgress::Ready => Ok(state),
+            ViewProgress::Begun => Err(ApiError::busy("the view is being made: come back later")),
+            ViewProgress::Building(done, all) => {
+                Err(ApiError::busy(&format!("the view is being made: {done} of {all} documents are read")))
+            }
+            ViewProgress::Ended(why) => Err(ApiError::new(StatusCode::CONFLICT, why)),
+        }
+    }
+
+    /// Returns the ids of documents; `None` for one that has gone since.
+    fn ids(&self, topic: &str, numbers: &[u64]) -> Result<Vec<Option<String>>, ApiError> {
+        let ids = self.index.read(|index| {
+            let Some(topic) = index.topic(topic) else { return Ok(vec![None; numbers.len()]) };
+            let mut reader = TopicReader::new(topic)?;
+            numbers.iter().map(|number| Ok(reader.doc(*number)?.map(|doc| doc.id))).collect::<Result<_>>()
+        });
+        ids.map_err(|error| ApiError::failed(&error))
+    }
+
+    /// Returns the numbers of the documents with an id.
+    fn numbers(&self, topic: &str, id: &str) -> Result<Vec<u64>, ApiError> {
+        let numbers = self.index.read(|index| {
+            let mut numbers = index.numbers_in_memory(topic, |other| other == id);
+            numbers.extend(index.numbers_in_segments(topic, [id.to_owned()].iter())?);
+            anyhow::Ok(numbers)
+        });
+        let mut numbers = numbers.map_err(|error| ApiError::failed(&error))?;
+        numbers.sort_unstable();
+        numbers.dedup();
+        match numbers.is_empty() {
+            true => Err(ApiError::new(StatusCode::NOT_FOUND, "no document has this id")),
+            false => Ok(numbers),
+        }
+    }
+
+    /// Returns a cluster as JSON: the document that stays, and those that go for it.
+    fn cluster(&self, topic: &str, (kept, members): (u64, Vec<(u64, Reason)>)) -> Result<Value, ApiError> {
+        let numbers: Vec<u64> = [kept].into_iter().chain(members.iter().map(|(number, _)| *number)).collect();
+        let ids = self.ids(topic, &numbers)?;
+        let removed = ids[1..].iter().zip(&members);
+        let removed = removed.map(|(id, (_, tie))| json!({ "id": id, "similarity": similarity(*tie) }));
+        Ok(json!({ "id": ids[0], "members": numbers.len(), "removed": removed.collect::<Vec<_>>() }))
+    }
+}
+
+async fn view(
+    State(shared): State<RouteState>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<Json<Value>, ApiError> {
+    let state = shared.view(&caller, &topic)?;
+    let seen = state.seen.read();
+    let clusters = seen.set.clusters();
+    Ok(Json(json!({
+        "version": seen.version,
+        "documents": seen.set.documents,
+        "kept": seen.set.kept(),
+        "clusters": clusters.len(),
+        "largest": clusters.first().map_or(0, |(size, _)| *size),
+        "cut": seen.set.cut,
+        "behind": seen.behind,
+    })))
+}
+
+/// Answers for each document with an id.
+async fn document(
+    State(shared): State<RouteState>,
+    Path((topic, id)): Path<(String, String)>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<Json<Value>, ApiError> {
+    let state = shared.view(&caller, &topic)?;
+    let numbers = shared.numbers(&topic, &id)?;
+    // The index is never waited for while a view is read: the thread of the views waits for both the other way round.
+    let (version, decided) = {
+        let seen = state.seen.read();
+        let decided = numbers.into_iter().map(|number| {
+            let removed = seen.set.removed(number);
+            let kept = removed.map_or(number, |removed| removed.duplicate_of);
+            (removed, kept, seen.set.members(kept).count() + 1)
+        });
+        (seen.version, decided.collect::<Vec<_>>())
+    };
+    let names = shared.ids(&topic, &decided.iter().map(|(_, kept, _)| *kept).collect::<Vec<_>>())?;
+    let documents = decided.iter().zip(names).map(|((removed, _, members), kept)| {
+        let mut document = json!({ "kept": removed.is_none(), "cluster": kept, "members": members });
+        if let Some(removed) = removed {
+            document["duplicate_of"] = json!(kept);
+            document["similarity"] = json!(similarity(removed.tie));
+        }
+        document
+    });
+    let documents: Vec<Value> = documents.collect();
+    Ok(Json(json!({ "version": version, "id": id, "documents": documents })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClusterParams {
+    /// Least number of documents of a cluster.
+    #[serde(default)]
+    least: usize,
+    /// Largest number of clusters.
+    limit: Option<usize>,
+}
+
+async fn clusters(
+    State(shared): State<RouteState>,
+    Path(topic): Path<String>,
+    Query(params): Query<ClusterParams>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<Json<Value>, ApiError> {
+    let state = shared.view(&caller, &topic)?;
+    let limit = params.limit.unwrap_or(10);
+    if limit > MOST_CLUSTERS {
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, format!("the limit is at most {MOST_CLUSTERS}")));
+    }
+    block_in_place(|| {
+        let (version, clusters) = {
+            let seen = state.seen.read();
+            (seen.version, seen.set.clusters())
+        };
+        let large = clusters.partition_point(|(size, _)| *size >= params.least);
+        let shown = &clusters[..large.min(limit)];
+        let ids = shared.ids(&topic, &shown.iter().map(|(_, kept)| *kept).collect::<Vec<_>>())?;
+        let listed = shown.iter().zip(ids).map(|((size, _), id)| json!({ "id": id, "members": size }));
+        let listed: Vec<Value> = listed.collect();
+        Ok(Json(json!({ "version": version, "clusters": listed, "more": large - listed.len() })))
+    })
+}
+
+async fn cluster(
+    State(shared): State<RouteState>,
+    Path((topic, id)): Path<(String, String)>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<Json<Value>, ApiError> {
+    let state = shared.view(&caller, &topic)?;
+    let numbers = shared.numbers(&topic, &id)?;
+    block_in_place(|| {
+        let (version, clusters) = {
+            let seen = state.seen.read();
+            let kept = |number: &u64| seen.set.removed(*number).map_or(*number, |of| of.duplicate_of);
+            let kept: BTreeSet<u64> = numbers.iter().map(kept).collect();
+            let clusters = kept.into_iter().map(|kept| (kept, seen.set.members(kept).collect()));
+            (seen.version, clusters.collect::<Vec<_>>())
+        };
+        let clusters = clusters.into_iter().map(|of| shared.cluster(&topic, of));
+        let clusters = clusters.collect::<Result<Vec<_>, _>>()?;
+        Ok(Json(json!({ "version": version, "clusters": clusters })))
+    })
+}
+
+/// Answers with the ids of all documents that stay, as JSON lines behind one with the version.
+async fn kept(
+    State(shared): State<RouteState>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<Response, ApiError> {
+    let state = shared.view(&caller, &topic)?;
+    let lines = block_in_place(|| {
+        shared.index.read(|index| {
+            // A version is published while the index is read, so the two belong together unless changes wait.
+            let seen = state.seen.read();
+            let mut lines = json!({ "version": seen.version }).to_string() + "\n";
+            let Some(topic) = index.topic(&topic) else { return anyhow::Ok(lines) };
+            TopicReader::new(topic)?.each_doc(|doc| {
+                if seen.set.removed(doc.number).is_none() {
+                    lines += &(json!({ "id": doc.id }).to_string() + "\n");
+                }
+                Ok(())
+            })?;
+            Ok(lines)
+        })
+    });
+    let lines = lines.map_err(|error| ApiError::failed(&error))?;
+    Ok(([(CONTENT_TYPE, JSON_LINES)], Body::from(lines)).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangesParams {
+    since: Option<u64>,
+}
+
+async fn changes(
+    State(shared): State<RouteState>,
+    Path(topic): Path<String>,
+    Query(params): Query<ChangesParams>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<Response, ApiError> {
+    let state = shared.view(&caller, &topic)?;
+    let since = {
+        let seen = state.seen.read();
+        let since = params.since.unwrap_or(seen.version);
+        if since < seen.feed_from || since > seen.version {
+            let line = format!(
+                "changes are kept from version {} to {}: begin with /topics/{topic}/view/kept",
+                seen.feed_from, seen.version
+            );
+            return Err(ApiError::new(StatusCode::GONE, line));
+        }
+        since
+    };
+    let body = feed(state, since, shared.index.closing());
+    Ok(([(CONTENT_TYPE, JSON_LINES)], body).into_response())
+}

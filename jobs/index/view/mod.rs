@@ -1,0 +1,14 @@
+//! The clean set of a topic: which of its documents stay, as `dedup` of its export says.
+//!
+//! `asked_doc.rs` finds the matches of a document in the index, `greedy.rs` decides, and `clean_set.rs` holds what is decided.
+//! `print.rs` is the tool `index view`. This room uses `topics` and the policies of `nightly`; the tools use it.
+
+mod asked_doc;
+mod clean_set;
+mod greedy;
+mod print;
+
+pub(super) use asked_doc::AskedDoc;
+pub(super) use clean_set::{CleanSet, RemovedDoc};
+pub(super) use greedy::clean_set;
+pub(super) use print::{PolicyArgs, ViewArgs, print_view};

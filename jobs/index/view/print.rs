@@ -1,0 +1,139 @@
+//! The tool `index view`.
+
+use anyhow::{Context, Result};
+use operators::Similarity;
+use operators::text::features::Lexicon;
+use serde::Serialize;
+use serde_json::json;
+
+use super::clean_set::CleanSet;
+use super::greedy::clean_set;
+use crate::Common;
+use crate::cli::terminal::print;
+use crate::index::answer_lines::print_line;
+use crate::index::args::IndexArgs;
+use crate::index::topics::TopicReader;
+use crate::nightly::Policy;
+
+/// Number of ids of a cluster that are printed for people.
+const SHOWN: usize = 5;
+
+/// Rule of a clean set.
+#[derive(Clone, clap::Args)]
+pub(in crate::index) struct PolicyArgs {
+    /// Which of two matching documents stays: old-first, newest, or longest by the cleaned text; of equal ones the first
+    #[arg(long, value_name = "WHICH", default_value = "old-first")]
+    pub policy: Policy,
+}
+
+/// Options of `index view`.
+#[derive(clap::Args)]
+pub(in crate::index) struct ViewArgs {
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    /// Print the id of each document that stays, as JSON lines, and nothing else
+    #[arg(long, conflicts_with_all = ["clusters", "json"])]
+    pub kept: bool,
+    /// Number of clusters that are printed, the largest first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub clusters: usize,
+    /// Print JSON, with the ids of all documents of these clusters
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is printed of a view.
+#[derive(Serialize)]
+struct PrintedView<'t> {
+    topic: &'t str,
+    documents: u64,
+    kept: u64,
+    clusters: usize,
+    largest: usize,
+    /// Documents that may have matches which were not looked at.
+    cut: u64,
+    largest_clusters: Vec<PrintedCluster>,
+}
+
+/// A document that stays, and those that go for it.
+#[derive(Serialize)]
+struct PrintedCluster {
+    id: String,
+    removed: Vec<RemovedLine>,
+}
+
+/// A document that goes.
+#[derive(Serialize)]
+struct RemovedLine {
+    id: String,
+    /// Similarity to the one that stays; `None` if the two are identical.
+    similarity: Option<f64>,
+}
+
+/// Prints which documents of a topic stay, and its clusters. Returns 0.
+pub(in crate::index) fn print_view(
+    common: &Common,
+    args: &IndexArgs,
+    topic: &str,
+    options: &ViewArgs,
+) -> Result<u8> {
+    let index = args.open_to_read(common, &Lexicon::default())?;
+    let set = clean_set(&index, topic, &options.policy.policy, common.workers())?;
+    let mut reader = TopicReader::new(index.topic(topic).context("a topic that was read")?)?;
+    if options.kept {
+        reader.each_doc(|doc| match set.removed(doc.number) {
+            None => print_line(json!({ "id": doc.id })),
+            Some(_) => Ok(()),
+        })?;
+        return Ok(0);
+    }
+    let printed = PrintedView::new(topic, &set, options.clusters, &mut reader)?;
+    match options.json {
+        true => print(serde_json::to_string_pretty(&printed)? + "\n")?,
+        false => print(printed.for_people())?,
+    }
+    Ok(0)
+}
+
+impl<'t> PrintedView<'t> {
+    fn new(topic: &'t str, set: &CleanSet, most: usize, reader: &mut TopicReader) -> Result<Self> {
+        let clusters = set.clusters();
+        let mut id = |number| anyhow::Ok(reader.doc(number)?.context("a document of the view")?.id);
+        let mut largest_clusters = Vec::new();
+        for &(_, kept) in clusters.iter().take(most) {
+            let removed = set.members(kept).map(|(number, tie)| {
+                let similarity = tie.similarity().map(Similarity::as_f64);
+                anyhow::Ok(RemovedLine { id: id(number)?, similarity })
+            });
+            let removed = removed.collect::<Result<_>>()?;
+            largest_clusters.push(PrintedCluster { id: id(kept)?, removed });
+        }
+        Ok(PrintedView {
+            topic,
+            documents: set.documents,
+            kept: set.kept(),
+            clusters: clusters.len(),
+            largest: clusters.first().map_or(0, |(size, _)| *size),
+            cut: set.cut,
+            largest_clusters,
+        })
+    }
+
+    fn for_people(&self) -> String {
+        let PrintedView { topic, documents, kept, clusters, largest, cut, .. } = self;
+        let mut said = format!(
+            "topic {topic}: {documents} documents, of which {kept} stay; {clusters} clusters, the largest of {largest} documents\n"
+        );
+        if *cut > 0 {
+            said += &format!(
+                "{cut} documents may have matches that were not looked at: too many resemble them\n"
+            );
+        }
+        for PrintedCluster { id, removed } in &self.largest_clusters {
+            let shown = removed.iter().take(SHOWN).map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
+            let others = if removed.len() > SHOWN { ", …" } else { "" };
+            said += &format!("    {id} stays, {} go: {shown}{others}\n", removed.len());
+        }
+        said
+    }
+}

@@ -1,0 +1,96 @@
+//! Tests that the same documents of an index stay as `dedup` of its export keeps.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::families::corpus;
+use crate::support::{Folder, Random, sorted};
+
+fn ids(lines: &str) -> Vec<String> {
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+    lines.lines().map(id).collect()
+}
+
+/// Returns the ids that `dedup` keeps of the documents of an index. The newest of documents is the first of their reversed order.
+fn kept_by_dedup(here: &Folder, method: &str, policy: &str) -> BTreeSet<String> {
+    let export = here.run("--quiet index export ix").ends(0).stdout;
+    let mut lines: Vec<&str> = export.lines().collect();
+    let keep = if policy == "longest" { "longest" } else { "first" };
+    if policy == "newest" {
+        lines.reverse();
+    }
+    here.write("export.jsonl", lines.join("\n"));
+    let options = format!("--overwrite --method {method} --keep {keep} --quiet");
+    here.run(&format!("dedup export.jsonl deduped {options}")).ends(0);
+    here.objects("deduped/kept", ".jsonl").iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_view_keeps_what_dedup_of_the_export_keeps() {
+    let characters = "simhash:features=char:2,hamming=8";
+    for (seed, method) in (0..).zip(["auto", characters, "minhash"]) {
+        let (here, mut random) = (Folder::new(), Random(seed + 1));
+        corpus(&here, seed, 60);
+        let all =
+            sorted(ids(&[here.lines(".", "one.jsonl"), here.lines(".", "other.jsonl")].concat().join("\n")));
+        here.run(&format!("--quiet index build ix one.jsonl --method {method}")).ends(0);
+        // Some texts are there twice, in other segments too.
+        here.run("--quiet index insert ix other.jsonl").ends(0);
+        here.run("--quiet index compact ix").ends(0);
+        here.run("--quiet index insert ix one.jsonl").ends(0);
+        for deleted in [0, 20, 60] {
+            let gone: Vec<String> = (0..deleted).map(|_| all[random.below(all.len())].clone()).collect();
+            here.write("gone.txt", gone.join("\n"));
+            here.run("--quiet index delete ix gone.txt").ends(0);
+            for policy in ["old-first", "newest", "longest"] {
+                let expected = kept_by_dedup(&here, method, policy);
+                let seen = here.run(&format!("--quiet index view ix --kept --policy {policy}")).ends(0);
+                let seen: BTreeSet<String> = ids(&seen.stdout).into_iter().collect();
+                let missing: Vec<_> = expected.symmetric_difference(&seen).collect();
+                assert!(missing.is_empty(), "{method} {policy} {deleted}: {missing:?} of {}", expected.len());
+                let exported = here.run(&format!("--quiet index export ix --kept --policy {policy}")).ends(0);
+                assert_eq!(ids(&exported.stdout).into_iter().collect::<BTreeSet<_>>(), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_view_has_counters_and_its_largest_clusters() {
+    let here = Folder::new();
+    here.run("--quiet demo demo --documents 300").ends(0);
+    here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
+    here.run("--quiet dedup demo/corpus.jsonl out").ends(0);
+    let view: Value =
+        serde_json::from_str(&here.run("index view ix --json --clusters 1000").ends(0).stdout).unwrap();
+    assert_eq!(view["documents"], 300);
+    assert_eq!(view["kept"], here.counter("out", "kept"));
+    assert_eq!(view["clusters"], here.counter("out", "clusters"));
+    assert_eq!(view["cut"], 0);
+    let clusters = view["largest_clusters"].as_array().unwrap();
+    assert_eq!(view["clusters"], clusters.len());
+    let sizes: Vec<usize> = clusters.iter().map(|of| of["removed"].as_array().unwrap().len() + 1).collect();
+    assert!(sizes.is_sorted_by(|one, other| one >= other) && view["largest"] == sizes[0], "{sizes:?}");
+    let removed: usize = sizes.iter().map(|size| size - 1).sum();
+    assert_eq!(removed as u64, here.counter("out", "removed"));
+    let said = here.run("index view ix --clusters 1").ends(0).stdout;
+    let largest = clusters[0]["id"].as_str().unwrap();
+    assert!(said.contains(&format!("    {largest} stays, {} go: ", sizes[0] - 1)), "{said}");
+    assert_eq!(said.lines().count(), 2);
+}
+
+#[test]
+fn a_view_that_cannot_be_is_refused() {
+    let here = Folder::new();
+    here.write("in.jsonl", "{\"id\":\"a\",\"text\":\"一二三四五六七八九十\"}\n");
+    here.run("--quiet index build ix in.jsonl").ends(0);
+    here.run("index view ix --topic other").fails(2, &["no topic \"other\""]);
+    here.run("index view ix --policy priority:n").fails(2, &["keeps no fields", "priority:n"]);
+    here.run("index view ix --policy oldest").fails(2, &["old-first, newest"]);
+    for (name, options) in [("bare", "--no-text"), ("exact", "--method exact")] {
+        here.run(&format!("--quiet index build {name} in.jsonl {options}")).ends(0);
+        here.run(&format!("index view {name}")).fails(2, &["keeps no texts"]);
+        here.run(&format!("index export {name} --kept")).fails(2, &["keeps no texts"]);
+    }
+}
