@@ -3,7 +3,7 @@
 use differential_dataflow::operators::iterate::Variable;
 use timely::order::Product;
 
-use super::rows::{ByKey, Rows, Tie, Tied, ViewVersion, by_key, reduced};
+use super::rows::{ByKey, NearRow, Rows, Tied, ViewVersion, by_key, reduced};
 use crate::hash::spread;
 
 /// More levels than any cluster has: each is expected to leave less than half of the documents that have edges.
@@ -31,12 +31,12 @@ type LoopTime = Product<ViewVersion, u32>;
 /// distinct edges. What a cluster is called on later levels is a correction of its rows, so it is looked up for those documents
 /// alone that go to a representative with edges.
 pub(super) fn by_cluster<'s>(
-    near: &ByKey<'s, ViewVersion, u32, (u32, Tie)>,
+    near: &ByKey<'s, ViewVersion, u32, NearRow>,
 ) -> ByKey<'s, ViewVersion, u32, Tied> {
-    let goes_to = reduced(near.clone(), "representatives", |doc: &u32, near: &[(&(u32, Tie), i32)], made| {
-        made.push((least(0, *doc, near.iter().map(|(near, _)| near.0)), 1));
+    let goes_to = reduced(near.clone(), "representatives", |doc: &u32, near: &[(&NearRow, i32)], made| {
+        made.push((least(0, *doc, near.iter().map(|(near, _)| near.1)), 1));
     });
-    let first_names = near.clone().join_core(goes_to.clone(), |&low, &(high, tie), &name| {
+    let first_names = near.clone().join_core(goes_to.clone(), |&low, &(tie, high), &name| {
         (low <= high).then_some((Tied { low, high, tie }, name))
     });
     let lows = first_names.clone().filter(|(tied, _)| tied.low < tied.high);
@@ -48,12 +48,12 @@ pub(super) fn by_cluster<'s>(
     let roots = by_key(roots(edges), "roots");
 
     // The documents that go to a representative are its neighbours and itself.
-    let around = near.clone().join_core(roots.clone(), |&name, &(doc, _), &root| Some((doc, (name, root))));
+    let around = near.clone().join_core(roots.clone(), |&name, &(_, doc), &root| Some((doc, (name, root))));
     let around = around.filter(|(doc, (name, _))| doc != name);
     let around = around.concat(roots.as_collection(|&name, &root| (name, (name, root))));
     let renamed = by_key(around, "documents near roots")
         .join_core(goes_to, |&doc, &(name, root), &of_doc| (name == of_doc).then_some((doc, (name, root))));
-    let corrected = near.clone().join_core(by_key(renamed, "renamed"), |&low, &(high, tie), &names| {
+    let corrected = near.clone().join_core(by_key(renamed, "renamed"), |&low, &(tie, high), &names| {
         (low <= high).then_some((Tied { low, high, tie }, names))
     });
     let named = first_names

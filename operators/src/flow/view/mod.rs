@@ -13,7 +13,7 @@ mod decide;
 mod rows;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
@@ -28,13 +28,13 @@ use timely::worker::Worker;
 use self::contract::by_cluster;
 use self::decide::decide;
 pub use self::rows::ViewRank;
-use self::rows::{GoneDoc, Tie, Tied, ViewVersion, reduced};
+use self::rows::{GoneDoc, NearRow, Tie, Tied, ViewVersion, reduced};
 use crate::record::DocId;
 use crate::sets::similarity::Similarity;
 use crate::survivors::Removed;
 
 /// Documents by their numbers, of which the first has those with lower ones. Both can be asked for by either.
-type Near = TraceAgent<ValSpine<u32, (u32, Tie), ViewVersion, i32>>;
+type Near = TraceAgent<ValSpine<u32, NearRow, ViewVersion, i32>>;
 type Clusters = TraceAgent<ValSpine<u32, Tied, ViewVersion, i32>>;
 
 /// A change of a decision. A document of which none is known stays.
@@ -53,13 +53,13 @@ pub struct ViewChange {
 /// Documents are numbered from 0, in the order of the corpus, up to [`LiveView::MOST_DOCS`]. Changes are made in groups, each of
 /// which is one version. Memory: see docs/design/0077-live-view.md; a document without a match takes none.
 pub struct LiveView {
-    input: InputSession<ViewVersion, (u32, (u32, Tie)), i32>,
+    input: InputSession<ViewVersion, (u32, NearRow), i32>,
     near: Near,
     clusters: Clusters,
     decided: DecidedRows,
     version: ViewVersion,
-    /// Rows that the group changes, by their first documents.
-    group: HashMap<u32, BTreeMap<(u32, Tie), i32>>,
+    /// Rows that the group changes, in order, and how often each comes or goes.
+    group: BTreeMap<(u32, NearRow), i32>,
     dataflow: usize,
 }
 
@@ -78,7 +78,7 @@ impl LiveView {
             decided.follow(clusters.clone(), None, rank);
             (input, near.trace, clusters.trace)
         });
-        LiveView { input, near, clusters, decided, version: 0, group: HashMap::new(), dataflow }
+        LiveView { input, near, clusters, decided, version: 0, group: BTreeMap::new(), dataflow }
     }
 
     /// Adds a document. `identical`: one that is there and is identical to it. `near`: those that match and are not identical;
@@ -95,38 +95,45 @@ impl LiveView {
             self.change(Tied { low: class, high: number(doc), tie: Tie::COPY }, 1);
             return;
         }
-        self.tie(doc, near);
+        self.add_ties(number(doc), near, &HashSet::new());
     }
 
-    /// Adds matches of a document that is there, or that nothing is identical to. Those that are known already are passed over.
+    /// Adds matches of a document that is there. Those that are known already are passed over.
     pub fn tie(&mut self, doc: DocId, near: impl IntoIterator<Item = (DocId, Option<Similarity>)>) {
+        let class = self.class_of(number(doc));
+        let known = self.ties_of(class).into_iter().map(|(_, other)| other).collect();
+        self.add_ties(class, near, &known);
+    }
+
+    fn add_ties(
+        &mut self,
+        class: u32,
+        near: impl IntoIterator<Item = (DocId, Option<Similarity>)>,
+        known: &HashSet<u32>,
+    ) {
         let near = near.into_iter().map(|(near, similarity)| (self.class_of(number(near)), similarity));
         let near: BTreeMap<u32, Option<Similarity>> = near.collect();
-        if near.is_empty() {
-            return;
-        }
-        let doc = self.class_of(number(doc));
-        let known: HashSet<u32> = self.ties_of(doc).into_iter().map(|(other, _)| other).collect();
-        for (near, similarity) in near.into_iter().filter(|(near, _)| *near != doc && !known.contains(near)) {
-            self.change(Tied { low: near.min(doc), high: near.max(doc), tie: Tie::near(similarity) }, 1);
+        for (near, similarity) in near.into_iter().filter(|(near, _)| *near != class && !known.contains(near))
+        {
+            self.change(Tied { low: near.min(class), high: near.max(class), tie: Tie::near(similarity) }, 1);
         }
     }
 
     /// Removes a document. Nothing happens if it is not there, or has no match.
     pub fn remove(&mut self, doc: DocId) {
         let doc = number(doc);
-        let ties = self.ties_of(doc);
-        let class = class_in(&ties, doc);
+        let class = self.class_of(doc);
         if class != doc {
             self.change(Tied { low: class, high: doc, tie: Tie::COPY }, -1);
             let left = self.ties_of(class);
-            let has = |wanted: Tie| left.iter().any(|(_, tie)| *tie == wanted);
+            let has = |wanted: Tie| left.iter().any(|(tie, _)| *tie == wanted);
             if has(Tie::GHOST) && !has(Tie::COPY) {
                 self.remove_all(class, &left);
             }
             return;
         }
-        let has = |wanted: Tie| ties.iter().any(|(_, tie)| *tie == wanted);
+        let ties = self.ties_of(doc);
+        let has = |wanted: Tie| ties.iter().any(|(tie, _)| *tie == wanted);
         match (has(Tie::GHOST), has(Tie::COPY)) {
             (true, _) => {}
             (false, true) => self.change(Tied { low: doc, high: doc, tie: Tie::GHOST }, 1),
@@ -134,8 +141,8 @@ impl LiveView {
         }
     }
 
-    fn remove_all(&mut self, doc: u32, ties: &[(u32, Tie)]) {
-        for &(other, tie) in ties {
+    fn remove_all(&mut self, doc: u32, ties: &[NearRow]) {
+        for &(tie, other) in ties {
             self.change(Tied { low: doc.min(other), high: doc.max(other), tie }, -1);
         }
     }
@@ -144,10 +151,8 @@ impl LiveView {
     ///
     /// Cost: what the clusters cost whose matches have changed.
     pub fn commit(&mut self, worker: &mut Worker) -> Vec<ViewChange> {
-        for (doc, changes) in self.group.drain() {
-            for (tied, count) in changes {
-                self.input.update((doc, tied), count);
-            }
+        for (row, count) in std::mem::take(&mut self.group) {
+            self.input.update(row, count);
         }
         // Whoever asks later sees these rows, with this version at the latest.
         let made = [self.version];
@@ -189,28 +194,44 @@ impl LiveView {
     /// Changes how often a tie is there.
     fn change(&mut self, Tied { low, high, tie }: Tied, count: i32) {
         for (one, other) in [(low, high), (high, low)].into_iter().take(if low == high { 1 } else { 2 }) {
-            *self.group.entry(one).or_default().entry((other, tie)).or_default() += count;
+            *self.group.entry((one, (tie, other))).or_default() += count;
         }
     }
 
-    /// Returns the document that names the class of identical ones.
+    /// Returns the document that names the class of identical ones. Cost: a lookup, however many ties the document has.
     fn class_of(&mut self, doc: u32) -> u32 {
-        class_in(&self.ties_of(doc), doc)
-    }
-
-    /// Returns the ties of a document, those of the group included.
-    fn ties_of(&mut self, doc: u32) -> Vec<(u32, Tie)> {
-        let mut counts: BTreeMap<(u32, Tie), i32> = self.group.get(&doc).cloned().unwrap_or_default();
+        // A copy has one tie of this kind to an earlier document, and any other document none.
+        let mut copies: Vec<(u32, i32)> = Vec::new();
+        let of_group = self.group.range((doc, (Tie::COPY, 0))..(doc, (Tie::COPY, doc)));
+        copies.extend(of_group.map(|((_, (_, class)), count)| (*class, *count)));
         let (mut cursor, batches) = self.near.cursor();
         cursor.seek_key(&batches, &doc);
         if cursor.get_key(&batches) == Some(&doc) {
-            while let Some(&tied) = cursor.get_val(&batches) {
-                let count = counts.entry(tied).or_default();
-                cursor.map_times(&batches, |_, more| *count += more);
+            while let Some(&(tie, class)) = cursor.get_val(&batches).filter(|row| **row < (Tie::COPY, doc)) {
+                if tie == Tie::COPY {
+                    cursor.map_times(&batches, |_, count| copies.push((class, *count)));
+                }
                 cursor.step_val(&batches);
             }
         }
-        counts.into_iter().filter(|(_, count)| *count > 0).map(|(tied, _)| tied).collect()
+        consolidate(&mut copies);
+        copies.iter().find(|(_, count)| *count > 0).map_or(doc, |(class, _)| *class)
+    }
+
+    /// Returns the ties of a document, those of the group included.
+    fn ties_of(&mut self, doc: u32) -> Vec<NearRow> {
+        let of_group = self.group.range((doc, NearRow::default())..=(doc, (Tie::LAST, u32::MAX)));
+        let mut ties: Vec<(NearRow, i32)> = of_group.map(|((_, row), count)| (*row, *count)).collect();
+        let (mut cursor, batches) = self.near.cursor();
+        cursor.seek_key(&batches, &doc);
+        if cursor.get_key(&batches) == Some(&doc) {
+            while let Some(&row) = cursor.get_val(&batches) {
+                cursor.map_times(&batches, |_, count| ties.push((row, *count)));
+                cursor.step_val(&batches);
+            }
+        }
+        consolidate(&mut ties);
+        ties.into_iter().filter(|(_, count)| *count > 0).map(|(row, _)| row).collect()
     }
 }
 
@@ -275,12 +296,6 @@ impl DecidedRows {
         });
         changes.collect()
     }
-}
-
-/// Returns the document that names the class of identical ones, by the ties of a document.
-fn class_in(ties: &[(u32, Tie)], doc: u32) -> u32 {
-    let class = ties.iter().find(|(class, tie)| *tie == Tie::COPY && *class < doc);
-    class.map_or(doc, |(class, _)| *class)
 }
 
 fn number(doc: DocId) -> u32 {

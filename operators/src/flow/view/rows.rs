@@ -24,21 +24,29 @@ pub(super) type Rows<'s, T, D> = VecCollection<'s, T, D, i32>;
 /// Rows in an order in which those of a key are found.
 pub(super) type ByKey<'s, T, K, V> = Arranged<'s, TraceAgent<ValSpine<K, V, T, i32>>>;
 
-/// Relation of two documents, as one word: a similarity in millionths, or one of the marks below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize)]
+/// Relation of two documents, as one word: one of the marks below, or two more than a similarity in millionths. The marks come first,
+/// so that they are found however many ties a document has.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize,
+)]
 pub(super) struct Tie(u32);
 
+/// A tie of a document, and the other document.
+pub(super) type NearRow = (Tie, u32);
+
 impl Tie {
-    /// The two match, and their similarity was not measured.
-    const UNMEASURED: Tie = Tie(u32::MAX - 2);
-    /// The second document is identical to the first, which names the class of both.
-    pub const COPY: Tie = Tie(u32::MAX - 1);
     /// Mark of a document with itself: it has gone, and its name stays that of its class.
-    pub const GHOST: Tie = Tie(u32::MAX);
+    pub const GHOST: Tie = Tie(0);
+    /// The second document is identical to the first, which names the class of both.
+    pub const COPY: Tie = Tie(1);
+    /// The two match, and their similarity was not measured.
+    const UNMEASURED: Tie = Tie(u32::MAX);
+    /// The last of all ties.
+    pub const LAST: Tie = Tie(u32::MAX);
 
     /// Returns the tie of two documents that match and are not identical.
     pub fn near(similarity: Option<Similarity>) -> Self {
-        similarity.map_or(Tie::UNMEASURED, |similarity| Tie(similarity.as_millionths()))
+        similarity.map_or(Tie::UNMEASURED, |similarity| Tie(similarity.as_millionths() + 2))
     }
 
     /// Returns the reason of a decision that has this tie.
@@ -46,7 +54,7 @@ impl Tie {
         match self {
             Tie::COPY => Reason::Identical,
             Tie::UNMEASURED => Reason::Similar(None),
-            Tie(millionths) => Reason::Similar(Some(Similarity::millionths(millionths))),
+            Tie(measured) => Reason::Similar(Some(Similarity::millionths(measured.saturating_sub(2)))),
         }
     }
 
