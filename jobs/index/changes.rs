@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use cluster::write_ahead_log::LogWriter;
 use parking_lot::Mutex;
 
-use super::hidden_changes::{HiddenChanges, HiddenRemoval, ShownChange};
+use super::hidden_changes::{HiddenChanges, HiddenRemoval, ShownChange, follower_of};
 use super::index_folder::{IndexFolder, MEMORY_BYTES};
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter, Topic, TopicReader};
@@ -68,9 +68,15 @@ impl IndexFolder {
 
     /// Deletes the documents of a topic with some ids. Returns how many there were.
     pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
+        let numbers = self.numbers_with_ids(topic, ids)?;
+        self.delete_numbers(topic, numbers)
+    }
+
+    /// Returns the numbers of the documents that have some ids.
+    pub(super) fn numbers_with_ids(&self, topic: &str, ids: &BTreeSet<String>) -> Result<Vec<u64>> {
         let mut numbers = self.numbers_in_memory(topic, |id| ids.contains(id));
         numbers.extend(self.numbers_in_segments(topic, ids.iter())?);
-        self.delete_numbers(topic, numbers)
+        Ok(numbers)
     }
 
     /// Returns the numbers of the documents in memory that have some ids. `is_one`: whether an id is one of them.
@@ -136,7 +142,7 @@ impl IndexFolder {
         if let Some(topic) = self.topics.remove(name) {
             topic.files.end_jobs();
         }
-        if let Some(follower) = self.follower.as_mut().filter(|follower| follower.follows(name)) {
+        if let Some(follower) = follower_of(&mut self.follower, name) {
             follower.tell(name, None);
         }
         remove_topic(self.store.as_ref(), &self.path, name)?;
@@ -185,13 +191,13 @@ impl IndexFolder {
             let Some(topic) = self.topics.get_mut(&name) else { continue };
             let came = topic.hidden().map(ShownChange::Came);
             topic.show();
-            if let Some(follower) = self.follower.as_mut().filter(|follower| follower.follows(&name)) {
+            if let Some(follower) = follower_of(&mut self.follower, &name) {
                 follower.tell(&name, Some(came.collect()));
             }
         }
         for HiddenRemoval { topic: name, number, what } in removals.drain(..) {
             let Some(topic) = self.topics.get_mut(&name) else { continue };
-            if let Some(follower) = self.follower.as_mut().filter(|follower| follower.follows(&name)) {
+            if let Some(follower) = follower_of(&mut self.follower, &name) {
                 // One that could not be told of a change is told so.
                 follower.tell(&name, ShownChange::removals(topic, &what).ok());
             }

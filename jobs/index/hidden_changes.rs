@@ -55,7 +55,7 @@ pub(super) enum ShownChange {
     },
 }
 
-/// Whoever is told of the changes of some topics.
+/// The one that is told of the changes of some topics.
 pub(super) struct Follower {
     topics: BTreeSet<String>,
     /// Number of the next change in the log, when readers saw changes last.
@@ -75,11 +75,6 @@ impl Follower {
         self.shown
     }
 
-    /// Whether a topic is followed.
-    pub fn follows(&self, topic: &str) -> bool {
-        self.topics.contains(topic)
-    }
-
     /// Notes that readers see all changes that are in the log. `next`: the number of the next one.
     pub fn note_shown(&mut self, next: u64) {
         self.shown = next;
@@ -92,6 +87,11 @@ impl Follower {
         }
         (self.tell)(ShownGroup { topic: topic.to_owned(), version: self.shown, changes });
     }
+}
+
+/// Returns the follower of a topic, if it has one.
+pub(super) fn follower_of<'f>(follower: &'f mut Option<Follower>, topic: &str) -> Option<&'f mut Follower> {
+    follower.as_mut().filter(|follower| follower.topics.contains(topic))
 }
 
 impl ShownChange {

@@ -25,8 +25,8 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 /// A document with those that match it and come before it.
 type NewDoc = (DocId, Vec<DocId>);
 
-/// What is measured: a view by the engine, or the same by hand.
-trait Standing {
+/// A view that is measured: by the engine, or by hand.
+trait MeasuredView {
     fn insert(&mut self, docs: &[NewDoc]);
     fn remove(&mut self, docs: &[DocId]);
     /// Returns the number of documents whose decision has changed.
@@ -60,7 +60,7 @@ fn random_docs(from: u64, count: u64, per_thousand: u64) -> Vec<NewDoc> {
 }
 
 fn measure(worker: &mut Worker, by_hand: bool, documents: u64, per_thousand: u64) {
-    let begin = |worker: &mut Worker| -> Box<dyn Standing> {
+    let begin = |worker: &mut Worker| -> Box<dyn MeasuredView> {
         match by_hand {
             true => Box::new(ByHand::default()),
             false => Box::new(ByEngine::new(worker)),
@@ -186,7 +186,7 @@ impl ByEngine {
     }
 }
 
-impl Standing for ByEngine {
+impl MeasuredView for ByEngine {
     fn insert(&mut self, docs: &[NewDoc]) {
         for (doc, near) in docs {
             self.view.insert(*doc, None, near.iter().map(|near| (*near, Some(similarity()))));
@@ -209,7 +209,7 @@ struct ByHand {
     touched: HashSet<DocId>,
 }
 
-impl Standing for ByHand {
+impl MeasuredView for ByHand {
     fn insert(&mut self, docs: &[NewDoc]) {
         for (doc, near) in docs {
             for other in near {

@@ -254,4 +254,6 @@ fn a_server_without_views_and_an_index_without_texts_say_so() {
         answer.status == 409 && answer.body.contains("keeps no texts")
     });
     here.run("index serve ix --view --read-only").fails(2, &["--view", "--read-only"]);
+    let priority = here.run("index serve ix --view --view-policy priority:n");
+    priority.fails(2, &["keeps no fields", "priority:n"]);
 }

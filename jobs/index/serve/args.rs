@@ -8,6 +8,7 @@ use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use crate::cli::values::{paths, size};
 use crate::corpus::input::WordOptions;
 use crate::dedup::options::RefusedLines;
+use crate::index::view::policy_of_index;
 use crate::nightly::Policy;
 
 /// Options of `index serve`.
@@ -36,7 +37,7 @@ pub(in crate::index) struct ServeArgs {
     #[arg(long, conflicts_with = "read_only")]
     pub view: bool,
     /// Which of two matching documents stays in a view: old-first, newest, or longest by the cleaned text
-    #[arg(long, value_name = "WHICH", default_value = "old-first", requires = "view")]
+    #[arg(long, value_name = "WHICH", default_value = "old-first", requires = "view", value_parser = policy_of_index)]
     pub view_policy: Policy,
     /// File with a JSON line for each token: {"name": "crawler", "token": "…", "topics": ["news"], "write": true,
     /// "documents_per_second": 1000}

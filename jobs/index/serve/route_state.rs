@@ -1,4 +1,4 @@
-//! What the handlers of routes share.
+//! The state that the handlers of routes share, and the checks that several of them make.
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ mod snapshot;
 mod stats;
 
 use anyhow::Result;
+use operators::DocId;
 use operators::hash::Secret;
 use operators::text::features::Lexicon;
 use serde_json::json;
@@ -231,7 +232,7 @@ fn export(common: &Common, args: &IndexArgs, topic: &str, policy: Option<&Policy
     let index = args.open_to_read(common, &Lexicon::default())?;
     warn_of_topic(common, &index, topic);
     let set = policy.map(|policy| clean_set(&index, topic, policy, common.workers())).transpose()?;
-    let stays = |number| set.as_ref().is_none_or(|set| set.removed(number).is_none());
+    let stays = |number| set.as_ref().is_none_or(|set| set.removed(DocId(number)).is_none());
     let (mut from, now) = (Some(0), now());
     while let Some(number) = from {
         let part = export_part(&index, topic, number, now, stays)?;

@@ -1,9 +1,9 @@
-//! What the index knows of a document's matches.
+//! The matches of a document, as the index knows them.
 
 use anyhow::Result;
-use operators::Similarity;
 use operators::hash::Identity;
 use operators::method::KeptKeys;
+use operators::{DocId, Similarity};
 
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{IndexCandidate, IndexedDoc, TopicReader};
@@ -13,7 +13,7 @@ const FEW: usize = 32;
 
 /// A document, and what is found about it before it is decided which others stay.
 pub(in crate::index) struct AskedDoc {
-    pub number: u64,
+    pub doc: DocId,
     /// Number of its text.
     pub text: u64,
     pub identity: Identity,
@@ -46,7 +46,7 @@ impl AskedDoc {
         let text = reader.text(doc.text)?;
         let of_text = keys.of(&text);
         let mut asked = AskedDoc {
-            number: doc.number,
+            doc: DocId(doc.number),
             text: doc.text,
             identity: of_text.identity,
             chars: text.chars().count() as u32,

@@ -1,45 +1,37 @@
-//! What is decided about the documents of a topic.
+//! The decisions about the documents of a topic.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use operators::Reason;
+use operators::{DocId, Reason, Removed, Similarity};
 
-/// Reason why a document goes.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::index) struct RemovedDoc {
-    /// Number of the document that stays in its place.
-    pub duplicate_of: u64,
-    pub tie: Reason,
-}
-
-/// The decisions about the documents of a topic, by their numbers. All documents stay that do not go.
+/// The decisions about the documents of a topic, which are named by their numbers in the index. All documents stay that do not go.
 #[derive(Debug, Default)]
 pub(in crate::index) struct CleanSet {
     /// Number of documents that are there.
     pub documents: u64,
     /// Number of documents that may have matches which were not looked at, because too many resemble them.
     pub cut: u64,
-    gone: HashMap<u64, RemovedDoc>,
+    gone: HashMap<DocId, Removed>,
     /// Each document that goes, behind the one that stays in its place.
-    members: BTreeSet<(u64, u64)>,
+    members: BTreeSet<(DocId, DocId)>,
 }
 
 impl CleanSet {
     /// Notes why a document goes; `None` if it stays, or is not there any more.
-    pub fn decide(&mut self, number: u64, removed: Option<RemovedDoc>) {
-        if let Some(before) = self.gone.remove(&number) {
-            self.members.remove(&(before.duplicate_of, number));
+    pub fn decide(&mut self, doc: DocId, removed: Option<Removed>) {
+        if let Some(before) = self.gone.remove(&doc) {
+            self.members.remove(&(before.duplicate_of, doc));
         }
         if let Some(removed) = removed {
-            self.members.insert((removed.duplicate_of, number));
-            self.gone.insert(number, removed);
+            self.members.insert((removed.duplicate_of, doc));
+            self.gone.insert(doc, removed);
         }
     }
 
     /// Returns why a document goes; `None` if it stays.
-    pub fn removed(&self, number: u64) -> Option<RemovedDoc> {
-        self.gone.get(&number).copied()
+    pub fn removed(&self, doc: DocId) -> Option<Removed> {
+        self.gone.get(&doc).copied()
     }
 
     /// Returns the number of documents that stay.
@@ -48,16 +40,16 @@ impl CleanSet {
     }
 
     /// Returns the documents that go for one that stays, in order, with their reasons.
-    pub fn members(&self, kept: u64) -> impl Iterator<Item = (u64, Reason)> {
-        let members = self.members.range((kept, 0)..=(kept, u64::MAX));
-        members.filter_map(|(_, number)| Some((*number, self.removed(*number)?.tie)))
+    pub fn members(&self, kept: DocId) -> impl Iterator<Item = (DocId, Reason)> {
+        let members = self.members.range((kept, DocId(0))..=(kept, DocId(u64::MAX)));
+        members.filter_map(|(_, doc)| Some((*doc, self.removed(*doc)?.tie)))
     }
 
     /// Returns each document that stays and for which others go, with the size of its cluster, the largest first.
     ///
     /// Cost: sorting them.
-    pub fn clusters(&self) -> Vec<(usize, u64)> {
-        let mut clusters: Vec<(usize, u64)> = Vec::new();
+    pub fn clusters(&self) -> Vec<(usize, DocId)> {
+        let mut clusters: Vec<(usize, DocId)> = Vec::new();
         for &(kept, _) in &self.members {
             match clusters.last_mut().filter(|(_, of)| *of == kept) {
                 Some((size, _)) => *size += 1,
@@ -66,5 +58,14 @@ impl CleanSet {
         }
         clusters.sort_unstable_by_key(|(size, kept)| (Reverse(*size), *kept));
         clusters
+    }
+}
+
+/// Returns the similarity of a removed document to the one that stays, which is one if they are identical; `None` if it was not
+/// measured.
+pub(in crate::index) fn similarity(tie: Reason) -> Option<f64> {
+    match tie {
+        Reason::Identical => Some(1.0),
+        Reason::Similar(_) | Reason::Chain => tie.similarity().map(Similarity::as_f64),
     }
 }

@@ -7,14 +7,18 @@ use std::thread;
 use anyhow::{Result, anyhow, bail};
 use operators::hash::Identity;
 use operators::method::KeptKeys;
-use operators::{Reason, Similarity};
+use operators::{DocId, Reason, Removed, Similarity};
 
 use super::asked_doc::AskedDoc;
-use super::clean_set::{CleanSet, RemovedDoc};
+use super::clean_set::CleanSet;
 use crate::cli::exit::WrongUse;
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{IndexedDoc, Topic, TopicReader};
 use crate::nightly::Policy;
+
+/// Reason why an index has no clean set.
+pub(in crate::index) const NO_TEXTS: &str =
+    "the index keeps no texts, by which it is decided which documents stay";
 
 /// Number of documents that a thread asks about at a time.
 const AT_ONCE: usize = 64;
@@ -27,7 +31,7 @@ const AT_ONCE: usize = 64;
 /// Cost: for each document that of a query of the index, on all threads. Memory: some 100 bytes a document.
 ///
 /// # Errors
-/// Those of the store; [`WrongUse`] for a topic that is not there, an index without texts, and a keep order that it does not know.
+/// Those of the store; [`WrongUse`] for a topic that is not there, and for an index without texts.
 pub(in crate::index) fn clean_set(
     index: &IndexFolder,
     topic: &str,
@@ -38,10 +42,7 @@ pub(in crate::index) fn clean_set(
         bail!(WrongUse(format!("the index has no topic \"{topic}\"")));
     };
     if !index.settings.texts {
-        bail!(WrongUse("the index keeps no texts, by which it is decided which documents stay".to_owned()));
-    }
-    if policy.field().is_some() {
-        bail!(WrongUse(format!("an index keeps no fields of documents, so {policy} cannot be used")));
+        bail!(WrongUse(NO_TEXTS.to_owned()));
     }
     let mut askers = Vec::new();
     for _ in 0..threads {
@@ -104,7 +105,7 @@ fn ask_all(
 #[derive(Clone, Copy)]
 struct FirstDoc {
     place: u64,
-    number: u64,
+    doc: DocId,
 }
 
 /// Documents that are decided.
@@ -119,7 +120,7 @@ struct GreedyDocs {
 impl GreedyDocs {
     /// Decides about the next document in keep order.
     fn decide(&mut self, index: &IndexFolder, reader: &mut TopicReader, asked: &AskedDoc) -> Result<()> {
-        let this = FirstDoc { place: self.set.documents, number: asked.number };
+        let this = FirstDoc { place: self.set.documents, doc: asked.doc };
         self.set.documents += 1;
         self.set.cut += u64::from(asked.is_cut);
         if asked.is_empty {
@@ -127,9 +128,9 @@ impl GreedyDocs {
         }
         let first = *self.by_identity.entry(asked.identity).or_insert(this);
         self.by_text.entry(asked.text).or_insert(first);
-        if first.number != asked.number {
-            let identical = RemovedDoc { duplicate_of: first.number, tie: Reason::Identical };
-            self.set.decide(asked.number, self.set.removed(first.number).or(Some(identical)));
+        if first.doc != asked.doc {
+            let identical = Removed { duplicate_of: first.doc, tie: Reason::Identical };
+            self.set.decide(asked.doc, self.set.removed(first.doc).or(Some(identical)));
             return Ok(());
         }
         let near = asked.near.iter();
@@ -143,14 +144,14 @@ impl GreedyDocs {
         }
         let nearness = |of: &(FirstDoc, Option<Similarity>)| (of.1, Reverse(of.0.place));
         if let Some((nearest, similarity)) = staying.into_iter().max_by_key(nearness) {
-            let removed = RemovedDoc { duplicate_of: nearest.number, tie: Reason::Similar(similarity) };
-            self.set.decide(asked.number, Some(removed));
+            let removed = Removed { duplicate_of: nearest.doc, tie: Reason::Similar(similarity) };
+            self.set.decide(asked.doc, Some(removed));
         }
         Ok(())
     }
 
     /// Returns the first document of a text, if it has come and stays.
     fn staying(&self, text: u64) -> Option<FirstDoc> {
-        self.by_text.get(&text).copied().filter(|first| self.set.removed(first.number).is_none())
+        self.by_text.get(&text).copied().filter(|first| self.set.removed(first.doc).is_none())
     }
 }

@@ -9,6 +9,6 @@ mod greedy;
 mod print;
 
 pub(super) use asked_doc::AskedDoc;
-pub(super) use clean_set::{CleanSet, RemovedDoc};
-pub(super) use greedy::clean_set;
-pub(super) use print::{PolicyArgs, ViewArgs, print_view};
+pub(super) use clean_set::{CleanSet, similarity};
+pub(super) use greedy::{NO_TEXTS, clean_set};
+pub(super) use print::{PolicyArgs, ViewArgs, policy_of_index, print_view};

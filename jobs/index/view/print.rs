@@ -1,12 +1,12 @@
 //! The tool `index view`.
 
 use anyhow::{Context, Result};
-use operators::Similarity;
+use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::Serialize;
 use serde_json::json;
 
-use super::clean_set::CleanSet;
+use super::clean_set::{CleanSet, similarity};
 use super::greedy::clean_set;
 use crate::Common;
 use crate::cli::terminal::print;
@@ -22,8 +22,17 @@ const SHOWN: usize = 5;
 #[derive(Clone, clap::Args)]
 pub(in crate::index) struct PolicyArgs {
     /// Which of two matching documents stays: old-first, newest, or longest by the cleaned text; of equal ones the first
-    #[arg(long, value_name = "WHICH", default_value = "old-first")]
+    #[arg(long, value_name = "WHICH", default_value = "old-first", value_parser = policy_of_index)]
     pub policy: Policy,
+}
+
+/// Reads a policy that needs no field of a record, since an index keeps none.
+pub(in crate::index) fn policy_of_index(text: &str) -> Result<Policy, String> {
+    let policy: Policy = text.parse()?;
+    match policy.field() {
+        None => Ok(policy),
+        Some(_) => Err(format!("an index keeps no fields of documents, so {policy} cannot be used")),
+    }
 }
 
 /// Options of `index view`.
@@ -42,7 +51,7 @@ pub(in crate::index) struct ViewArgs {
     pub json: bool,
 }
 
-/// What is printed of a view.
+/// The counters of a clean set and its largest clusters, as they are printed.
 #[derive(Serialize)]
 struct PrintedView<'t> {
     topic: &'t str,
@@ -66,7 +75,7 @@ struct PrintedCluster {
 #[derive(Serialize)]
 struct RemovedLine {
     id: String,
-    /// Similarity to the one that stays; `None` if the two are identical.
+    /// Similarity to the one that stays; `None` if it was not measured.
     similarity: Option<f64>,
 }
 
@@ -81,7 +90,7 @@ pub(in crate::index) fn print_view(
     let set = clean_set(&index, topic, &options.policy.policy, common.workers())?;
     let mut reader = TopicReader::new(index.topic(topic).context("a topic that was read")?)?;
     if options.kept {
-        reader.each_doc(|doc| match set.removed(doc.number) {
+        reader.each_doc(|doc| match set.removed(DocId(doc.number)) {
             None => print_line(json!({ "id": doc.id })),
             Some(_) => Ok(()),
         })?;
@@ -98,13 +107,12 @@ pub(in crate::index) fn print_view(
 impl<'t> PrintedView<'t> {
     fn new(topic: &'t str, set: &CleanSet, most: usize, reader: &mut TopicReader) -> Result<Self> {
         let clusters = set.clusters();
-        let mut id = |number| anyhow::Ok(reader.doc(number)?.context("a document of the view")?.id);
+        let mut id = |doc: DocId| anyhow::Ok(reader.doc(doc.0)?.context("a document of the view")?.id);
         let mut largest_clusters = Vec::new();
         for &(_, kept) in clusters.iter().take(most) {
-            let removed = set.members(kept).map(|(number, tie)| {
-                let similarity = tie.similarity().map(Similarity::as_f64);
-                anyhow::Ok(RemovedLine { id: id(number)?, similarity })
-            });
+            let removed = set
+                .members(kept)
+                .map(|(doc, tie)| anyhow::Ok(RemovedLine { id: id(doc)?, similarity: similarity(tie) }));
             let removed = removed.collect::<Result<_>>()?;
             largest_clusters.push(PrintedCluster { id: id(kept)?, removed });
         }

@@ -62,13 +62,13 @@ impl FeedReader {
     /// Returns the lines that are there.
     fn lines(&mut self) -> Option<String> {
         let seen = self.state.seen.read();
-        let Some(changes) = seen.changes_since(self.since, AT_ONCE) else {
+        let Some((lines, version)) = seen.lines_since(self.since, AT_ONCE) else {
             self.has_ended = true;
             return Some(TOO_SLOW.to_owned());
         };
-        if let Some(last) = changes.last() {
-            self.since = last.version;
-            return Some(changes.iter().map(|change| change.line.as_str()).collect());
+        self.since = version;
+        if !lines.is_empty() {
+            return Some(lines);
         }
         self.has_ended = matches!(seen.progress, ViewProgress::Ended(_));
         self.has_ended.then(|| ENDED.to_owned())

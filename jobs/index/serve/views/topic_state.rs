@@ -1,14 +1,13 @@
-//! What requests see of the view of a topic.
+//! The view of a topic as requests see it.
 
 use std::collections::VecDeque;
 
 use operators::flow::ViewChange;
-use operators::{Reason, Removed};
 use parking_lot::RwLock;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::index::view::{CleanSet, RemovedDoc};
+use crate::index::view::CleanSet;
 
 /// Number of bytes of changes that are kept for those who read the feed.
 const FEED_BYTES: usize = 16 << 20;
@@ -34,13 +33,13 @@ pub(super) struct SeenView {
     pub feed_from: u64,
 }
 
-/// How far a view is.
+/// Progress of a view.
 #[derive(Clone, Default)]
 pub(super) enum ViewProgress {
-    /// It is being made, of so many documents that have been numbered.
+    /// It has been asked for, and no document has been read yet.
     #[default]
     Begun,
-    /// So many document numbers of all are done.
+    /// Its documents are being read. The two are the next number that is read, and the number behind the last one.
     Building(u64, u64),
     /// It is there, and follows the changes.
     Ready,
@@ -49,10 +48,9 @@ pub(super) enum ViewProgress {
 }
 
 /// A change, as a line of JSON.
-#[derive(Clone)]
-pub(super) struct FeedLine {
-    pub version: u64,
-    pub line: String,
+struct FeedLine {
+    version: u64,
+    line: String,
 }
 
 /// A change of the clean set.
@@ -97,7 +95,7 @@ impl TopicState {
     ) {
         let seen = &mut *self.seen.write();
         for change in changes {
-            seen.set.decide(change.doc.0, change.after.map(RemovedDoc::from));
+            seen.set.decide(change.doc, change.after);
         }
         (seen.set.documents, seen.set.cut, seen.version) = (documents, cut, version);
         seen.progress = ViewProgress::Ready;
@@ -110,18 +108,18 @@ impl TopicState {
 }
 
 impl SeenView {
-    /// Returns the changes behind a version, up to some; `None` if the feed does not have all of them any more.
-    pub fn changes_since(&self, since: u64, most: usize) -> Option<Vec<FeedLine>> {
+    /// Returns some lines of changes behind a version, and the version that they lead to; `None` if the feed does not have all changes
+    /// behind it any more. `most`: the number of lines, unless one version has more.
+    pub fn lines_since(&self, since: u64, most: usize) -> Option<(String, u64)> {
         if since < self.feed_from {
             return None;
         }
         let begin = self.feed.partition_point(|line| line.version <= since);
-        // A version is never cut in two, so that the next one begins behind it.
-        let mut end = (begin + most).min(self.feed.len());
-        while end > begin && end < self.feed.len() && self.feed[end].version == self.feed[end - 1].version {
-            end += 1;
-        }
-        Some(self.feed.range(begin..end).cloned().collect())
+        let most = (begin + most).min(self.feed.len());
+        let version = self.feed.range(begin..most).next_back().map_or(since, |line| line.version);
+        // A version is never cut in two, so that the next lines begin behind it.
+        let end = self.feed.partition_point(|line| line.version <= version);
+        Some((self.feed.range(begin..end).map(|line| line.line.as_str()).collect(), version))
     }
 
     fn keep(&mut self, version: u64, lines: Vec<String>) {
@@ -137,19 +135,5 @@ impl SeenView {
             self.feed_bytes -= self.feed.drain(..end).map(|line| line.line.len()).sum::<usize>();
             self.feed_from = oldest;
         }
-    }
-}
-
-impl From<Removed> for RemovedDoc {
-    fn from(removed: Removed) -> Self {
-        RemovedDoc { duplicate_of: removed.duplicate_of.0, tie: removed.tie }
-    }
-}
-
-/// Returns the similarity of a removed document, which is one if it is identical.
-pub(super) fn similarity(tie: Reason) -> Option<f64> {
-    match tie {
-        Reason::Identical => Some(1.0),
-        _ => tie.similarity().map(operators::Similarity::as_f64),
     }
 }

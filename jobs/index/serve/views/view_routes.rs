@@ -12,17 +12,18 @@ use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use operators::Reason;
+use operators::{DocId, Reason};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use super::feed::feed;
-use super::topic_state::{TopicState, ViewProgress, similarity};
+use super::topic_state::{TopicState, ViewProgress};
 use crate::index::serve::admission::RequestCaller;
 use crate::index::serve::api_error::ApiError;
 use crate::index::serve::route_state::{JSON_LINES, RouteState, refuse_params};
 use crate::index::topics::TopicReader;
+use crate::index::view::similarity;
 
 /// Largest number of clusters of an answer.
 const MOST_CLUSTERS: usize = 1000;
@@ -66,38 +67,39 @@ impl RouteState {
     }
 
     /// Returns the ids of documents; `None` for one that has gone since.
-    fn ids(&self, topic: &str, numbers: &[u64]) -> Result<Vec<Option<String>>, ApiError> {
+    fn ids(&self, topic: &str, docs: &[DocId]) -> Result<Vec<Option<String>>, ApiError> {
         let ids = self.index.read(|index| {
-            let Some(topic) = index.topic(topic) else { return Ok(vec![None; numbers.len()]) };
+            let Some(topic) = index.topic(topic) else { return Ok(vec![None; docs.len()]) };
             let mut reader = TopicReader::new(topic)?;
-            numbers.iter().map(|number| Ok(reader.doc(*number)?.map(|doc| doc.id))).collect::<Result<_>>()
+            docs.iter().map(|doc| Ok(reader.doc(doc.0)?.map(|doc| doc.id))).collect::<Result<_>>()
         });
         ids.map_err(|error| ApiError::failed(&error))
     }
 
-    /// Returns the numbers of the documents with an id.
-    fn numbers(&self, topic: &str, id: &str) -> Result<Vec<u64>, ApiError> {
-        let numbers = self.index.read(|index| {
-            let mut numbers = index.numbers_in_memory(topic, |other| other == id);
-            numbers.extend(index.numbers_in_segments(topic, [id.to_owned()].iter())?);
-            anyhow::Ok(numbers)
-        });
-        let mut numbers = numbers.map_err(|error| ApiError::failed(&error))?;
-        numbers.sort_unstable();
-        numbers.dedup();
-        match numbers.is_empty() {
+    /// Returns the documents with an id, in order.
+    fn docs(&self, topic: &str, id: &str) -> Result<Vec<DocId>, ApiError> {
+        let ids = BTreeSet::from([id.to_owned()]);
+        let numbers = self.index.read(|index| index.numbers_with_ids(topic, &ids));
+        let mut docs: Vec<DocId> =
+            numbers.map_err(|error| ApiError::failed(&error))?.into_iter().map(DocId).collect();
+        docs.sort_unstable();
+        match docs.is_empty() {
             true => Err(ApiError::new(StatusCode::NOT_FOUND, "no document has this id")),
-            false => Ok(numbers),
+            false => Ok(docs),
         }
     }
 
     /// Returns a cluster as JSON: the document that stays, and those that go for it.
-    fn cluster(&self, topic: &str, (kept, members): (u64, Vec<(u64, Reason)>)) -> Result<Value, ApiError> {
-        let numbers: Vec<u64> = [kept].into_iter().chain(members.iter().map(|(number, _)| *number)).collect();
-        let ids = self.ids(topic, &numbers)?;
+    fn cluster(
+        &self,
+        topic: &str,
+        (kept, members): (DocId, Vec<(DocId, Reason)>),
+    ) -> Result<Value, ApiError> {
+        let docs: Vec<DocId> = [kept].into_iter().chain(members.iter().map(|(doc, _)| *doc)).collect();
+        let ids = self.ids(topic, &docs)?;
         let removed = ids[1..].iter().zip(&members);
         let removed = removed.map(|(id, (_, tie))| json!({ "id": id, "similarity": similarity(*tie) }));
-        Ok(json!({ "id": ids[0], "members": numbers.len(), "removed": removed.collect::<Vec<_>>() }))
+        Ok(json!({ "id": ids[0], "members": docs.len(), "removed": removed.collect::<Vec<_>>() }))
     }
 }
 
@@ -127,13 +129,13 @@ async fn document(
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
     let state = shared.view(&caller, &topic)?;
-    let numbers = shared.numbers(&topic, &id)?;
+    let docs = shared.docs(&topic, &id)?;
     // The index is never waited for while a view is read: the thread of the views waits for both the other way round.
     let (version, decided) = {
         let seen = state.seen.read();
-        let decided = numbers.into_iter().map(|number| {
-            let removed = seen.set.removed(number);
-            let kept = removed.map_or(number, |removed| removed.duplicate_of);
+        let decided = docs.into_iter().map(|doc| {
+            let removed = seen.set.removed(doc);
+            let kept = removed.map_or(doc, |removed| removed.duplicate_of);
             (removed, kept, seen.set.members(kept).count() + 1)
         });
         (seen.version, decided.collect::<Vec<_>>())
@@ -192,12 +194,12 @@ async fn cluster(
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
     let state = shared.view(&caller, &topic)?;
-    let numbers = shared.numbers(&topic, &id)?;
+    let docs = shared.docs(&topic, &id)?;
     block_in_place(|| {
         let (version, clusters) = {
             let seen = state.seen.read();
-            let kept = |number: &u64| seen.set.removed(*number).map_or(*number, |of| of.duplicate_of);
-            let kept: BTreeSet<u64> = numbers.iter().map(kept).collect();
+            let kept = |doc: &DocId| seen.set.removed(*doc).map_or(*doc, |of| of.duplicate_of);
+            let kept: BTreeSet<DocId> = docs.iter().map(kept).collect();
             let clusters = kept.into_iter().map(|kept| (kept, seen.set.members(kept).collect()));
             (seen.version, clusters.collect::<Vec<_>>())
         };
@@ -221,7 +223,7 @@ async fn kept(
             let mut lines = json!({ "version": seen.version }).to_string() + "\n";
             let Some(topic) = index.topic(&topic) else { return anyhow::Ok(lines) };
             TopicReader::new(topic)?.each_doc(|doc| {
-                if seen.set.removed(doc.number).is_none() {
+                if seen.set.removed(DocId(doc.number)).is_none() {
                     lines += &(json!({ "id": doc.id }).to_string() + "\n");
                 }
                 Ok(())

@@ -18,6 +18,7 @@ use super::topic_view::TopicView;
 use crate::index::hidden_changes::{Follower, ShownChange, ShownGroup};
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{Topic, TopicReader};
+use crate::index::view::NO_TEXTS;
 use crate::nightly::Policy;
 
 /// Time for which the index is read at once, while changes wait.
@@ -32,7 +33,7 @@ pub(in crate::index::serve) struct Views {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the thread is told.
+/// A message to the thread.
 enum ViewMessage {
     /// The view of a topic is asked for.
     Asked(String, Arc<TopicState>),
@@ -175,31 +176,27 @@ impl ViewThread {
         };
         let refusal = match followed {
             None => "there is no such topic",
-            Some(_) if !keeps_texts => {
-                "the index keeps no texts, by which it is decided which documents stay"
-            }
+            Some(_) if !keeps_texts => NO_TEXTS,
             Some((end, _)) if end > LiveView::MOST_DOCS => TOO_MANY,
-            Some(_) => "",
+            Some((end, version)) => {
+                let topic = FollowedTopic {
+                    state,
+                    view: TopicView::new(worker, self.policy.clone()),
+                    keys,
+                    next: 0,
+                    end,
+                    waiting: VecDeque::new(),
+                    documents: 0,
+                    version,
+                    came: BTreeMap::new(),
+                    went: BTreeMap::new(),
+                    is_published: false,
+                };
+                self.topics.insert(name.to_owned(), topic);
+                return;
+            }
         };
-        if let Some((end, version)) = followed.filter(|_| refusal.is_empty()) {
-            let view = TopicView::new(worker, self.policy.clone());
-            let topic = FollowedTopic {
-                state,
-                view,
-                keys,
-                next: 0,
-                end,
-                waiting: VecDeque::new(),
-                documents: 0,
-                version,
-                came: BTreeMap::new(),
-                went: BTreeMap::new(),
-                is_published: false,
-            };
-            self.topics.insert(name.to_owned(), topic);
-        } else {
-            state.note(ViewProgress::Ended(refusal.to_owned()));
-        }
+        state.note(ViewProgress::Ended(refusal.to_owned()));
     }
 
     /// Goes on with a topic for a while.

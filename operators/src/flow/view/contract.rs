@@ -3,7 +3,7 @@
 use differential_dataflow::operators::iterate::Variable;
 use timely::order::Product;
 
-use super::rows::{ByKey, NearRow, Rows, Tied, ViewVersion, by_key, reduced};
+use super::rows::{ByKey, NearRow, Rows, Tied, ViewVersion, reduced};
 use crate::hash::spread;
 
 /// More levels than any cluster has: each is expected to leave less than half of the documents that have edges.
@@ -40,26 +40,29 @@ pub(super) fn by_cluster<'s>(
         (low <= high).then_some((Tied { low, high, tie }, name))
     });
     let lows = first_names.clone().filter(|(tied, _)| tied.low < tied.high);
-    let lows = by_key(lows.map(|(tied, name)| (tied.high, name)), "names of the lower documents");
+    let lows =
+        lows.map(|(tied, name)| (tied.high, name)).arrange_by_key_named("names of the lower documents");
     let edges = lows.join_core(goes_to.clone(), |_, &one, &other| {
         let both = [((1, one), other), ((1, other), one)];
         both.into_iter().filter(|((_, one), other)| one != other)
     });
-    let roots = by_key(roots(edges), "roots");
+    let roots = roots(edges).arrange_by_key_named("roots");
 
     // The documents that go to a representative are its neighbours and itself.
     let around = near.clone().join_core(roots.clone(), |&name, &(_, doc), &root| Some((doc, (name, root))));
     let around = around.filter(|(doc, (name, _))| doc != name);
     let around = around.concat(roots.as_collection(|&name, &root| (name, (name, root))));
-    let renamed = by_key(around, "documents near roots")
+    let renamed = around
+        .arrange_by_key_named("documents near roots")
         .join_core(goes_to, |&doc, &(name, root), &of_doc| (name == of_doc).then_some((doc, (name, root))));
-    let corrected = near.clone().join_core(by_key(renamed, "renamed"), |&low, &(tie, high), &names| {
-        (low <= high).then_some((Tied { low, high, tie }, names))
-    });
+    let corrected =
+        near.clone().join_core(renamed.arrange_by_key_named("renamed"), |&low, &(tie, high), &names| {
+            (low <= high).then_some((Tied { low, high, tie }, names))
+        });
     let named = first_names
         .concat(corrected.clone().map(|(tied, (name, _))| (tied, name)).negate())
         .concat(corrected.map(|(tied, (_, root))| (tied, root)));
-    by_key(named.map(|(tied, name)| (name, tied)), "matches by root")
+    named.map(|(tied, name)| (name, tied)).arrange_by_key_named("matches by root")
 }
 
 /// Returns what each document that has edges on the first level is called in the end. `edges`: those of the first level, in both
@@ -69,25 +72,29 @@ fn roots<'s>(edges: Rows<'s, ViewVersion, ((u8, u32), u32)>) -> Rows<'s, ViewVer
     outer.scoped::<LoopTime, _, _>("levels", |scope| {
         let round = Product::new(Default::default(), 1);
         let (further, further_edges) = Variable::new(scope, round);
-        let edges = by_key(edges.enter(scope).concat(further_edges), "edges");
+        let edges = edges.enter(scope).concat(further_edges).arrange_by_key_named("edges");
         let goes_to =
             reduced(edges.clone(), "representatives", |&(level, doc), near: &[(&u32, i32)], made| {
                 made.push((least(level, doc, near.iter().map(|(near, _)| **near)), 1));
             });
         let halves =
             edges.join_core(goes_to.clone(), |&(level, _), &near, &name| Some(((level, near), name)));
-        let next =
-            by_key(halves, "names of neighbours").join_core(goes_to.clone(), |&(level, _), &one, &other| {
+        let next = halves.arrange_by_key_named("names of neighbours").join_core(
+            goes_to.clone(),
+            |&(level, _), &one, &other| {
                 assert!(level < LEVELS, "too many levels");
                 (one != other).then_some(((level + 1, other), one))
-            });
+            },
+        );
         further.set(next);
 
         let (later, later_names) = Variable::new(scope, round);
         let first = goes_to.clone().as_collection(|&(level, doc), &name| (level, (name, doc)));
         let first = first.filter(|(level, _)| *level == 1).map(|(_, (name, doc))| ((2, name), doc));
         let names = first.concat(later_names);
-        let renamed = by_key(names.clone(), "names")
+        let renamed = names
+            .clone()
+            .arrange_by_key_named("names")
             .join_core(goes_to, |&(level, name), &doc, &next| Some((level, name, doc, next)));
         later.set(renamed.clone().map(|(level, _, doc, next)| ((level + 1, next), doc)));
         let out_of_date = renamed.map(|(_, name, doc, _)| (doc, name)).negate();

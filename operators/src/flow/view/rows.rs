@@ -5,15 +5,16 @@ use std::rc::Rc;
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::{ValBuilder, ValSpine};
-use differential_dataflow::{ExchangeData, Hashable, VecCollection};
+use differential_dataflow::{ExchangeData, VecCollection};
 use timely::progress::Timestamp;
 
 use crate::record::DocId;
+use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
 use crate::survivors::Reason;
 
 /// Place of a document in keep order, in which the least comes first. It never changes while the document is there.
-pub type ViewRank = Rc<dyn Fn(DocId) -> (u64, DocId)>;
+pub type ViewRank = Rc<dyn Fn(DocId) -> Rank>;
 
 /// Number of a group of changes.
 pub(super) type ViewVersion = u32;
@@ -83,16 +84,6 @@ pub(super) struct GoneDoc {
     pub doc: u32,
     pub duplicate_of: u32,
     pub tie: Tie,
-}
-
-/// Arranges rows by their keys.
-pub(super) fn by_key<'s, T, K, V>(rows: Rows<'s, T, (K, V)>, name: &str) -> ByKey<'s, T, K, V>
-where
-    T: Timestamp + Lattice,
-    K: ExchangeData + Hashable,
-    V: ExchangeData,
-{
-    rows.arrange_by_key_named(name)
 }
 
 /// Makes rows for each key of its values.
