@@ -12,12 +12,15 @@ use operators::sets::{Rule, Sets};
 use operators::{DocId, Reason, Record, Resolve, Sides, Similarity, SpillBudget, Spool, survivors};
 use timely::worker::Worker;
 
-/// Part of the documents of a worker that a crowd may have at most for its texts and records to be kept, as a divisor. For
+/// Quarters of the documents of a worker that a crowd may be at most for its texts and records to be kept, in memory and on disk. For
 /// larger crowds the map output is read again, most of which is theirs.
-const SMALL: u64 = 4;
+const IN_MEMORY: u64 = 1;
+const ON_DISK: u64 = 3;
+/// Bytes of memory of the texts and of the records of each section, of a crowd that is kept on disk.
+const ON_DISK_BYTES: usize = 1 << 20;
 
-/// Documents of this worker that take part in rounds. Memory: 180 bytes each; of a small crowd also the texts and the records,
-/// or the budget.
+/// Documents of this worker that take part in rounds. Memory: 210 bytes each; of a crowd of up to a quarter also the texts and the
+/// records, or the budget.
 pub(super) struct Crowd {
     /// In order.
     docs: Vec<DocId>,
@@ -33,9 +36,9 @@ pub(super) struct Crowd {
     /// How many of them take part, and of each family.
     admitted: usize,
     of_family: u64,
-    /// The texts of a small crowd.
+    /// The texts, if they are kept.
     texts: Option<Spool<u8>>,
-    /// The records of a small crowd, as bytes, by the section of the map output from which they were read.
+    /// The records, if they are kept, as bytes, by the section of the map output from which they were read.
     records: Option<RefCell<BTreeMap<usize, Spool<u8>>>>,
     spill: SpillBudget,
 }
@@ -45,11 +48,12 @@ impl Crowd {
     /// be read again.
     pub fn new(docs: Vec<(DocId, DocId)>, of_worker: Option<u64>, spill: &SpillBudget) -> Self {
         let (docs, families): (Vec<_>, Vec<_>) = docs.into_iter().unzip();
-        let is_small = of_worker.is_none_or(|of_worker| docs.len() as u64 * SMALL <= of_worker);
+        let is_up_to = |quarters| of_worker.is_none_or(|all| 4 * docs.len() as u64 <= quarters * all);
+        let spill = if is_up_to(IN_MEMORY) { spill.clone() } else { spill.at_most(ON_DISK_BYTES) };
         Crowd {
-            texts: is_small.then(|| Spool::new(spill)),
-            records: is_small.then(RefCell::default),
-            spill: spill.clone(),
+            texts: is_up_to(ON_DISK).then(|| Spool::new(&spill)),
+            records: is_up_to(ON_DISK).then(RefCell::default),
+            spill,
             places: vec![KeepPlace::default(); docs.len()],
             docs,
             families,

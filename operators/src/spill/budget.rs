@@ -66,6 +66,11 @@ impl SpillBudget {
         SpillBudget { budget: self.budget.map(|budget| budget.saturating_sub(bytes)), ..self.clone() }
     }
 
+    /// Returns the budget, but at most so many bytes.
+    pub fn at_most(&self, bytes: usize) -> Self {
+        SpillBudget { budget: Some(self.budget.map_or(bytes, |budget| budget.min(bytes))), ..self.clone() }
+    }
+
     /// Returns the budget in bytes.
     pub fn budget(&self) -> Option<usize> {
         self.budget

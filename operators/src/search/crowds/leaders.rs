@@ -3,12 +3,12 @@
 use foldhash::HashMap;
 
 use super::met_before::Before;
-use super::place::KeepPlace;
+use super::place::{KeepPlace, SetSketch};
 use super::template_numbers::{NumberCounts, NumberIndex, TemplateNumbers};
 use crate::fingerprint::sketch_list::SketchList;
 use crate::sets::Rule;
 
-/// Records that the later ones of their bucket may ask, in keep order. Memory: 60 bytes each, and 150 where numbers decide.
+/// Records that the later ones of their bucket may ask, in keep order. Memory: 130 bytes each, and 150 where numbers decide.
 pub(super) struct Leaders<'a> {
     /// Counts of the numbers of the bucket, if they may tell its records apart.
     counts: Option<&'a NumberCounts>,
@@ -30,7 +30,8 @@ pub(super) struct Leaders<'a> {
 struct SketchedRecords {
     /// Their positions in the bucket.
     at: Vec<usize>,
-    sketches: SketchList<{ KeepPlace::WORDS }>,
+    folded: SketchList<{ KeepPlace::FOLDED_WORDS }>,
+    sketches: Vec<SetSketch>,
     /// For each, the position of the size of its set among the sizes.
     of_size: Vec<usize>,
 }
@@ -77,7 +78,8 @@ impl<'a> Leaders<'a> {
             }
         };
         of_kind.at.push(at);
-        of_kind.sketches.push(place.sketch.bits());
+        of_kind.folded.push(place.sketch.folded());
+        of_kind.sketches.push(place.sketch);
         of_kind.of_size.push(of_size);
     }
 
@@ -97,21 +99,25 @@ impl<'a> Leaders<'a> {
         largest.clear();
         largest.extend(sizes.iter().map(|other| plus_one(place.distance_to_match(other, rule))));
         let Some(most) = largest.iter().max().and_then(|most| most.checked_sub(1)) else { return 0 };
-        let mut take = |of: &SketchedRecords, leader: usize, apart: u32| {
+        let mut take = |of: &SketchedRecords, leader: usize, folded_apart: u32| {
             let most = largest[of.of_size[leader]];
+            if folded_apart >= most {
+                return;
+            }
+            let apart = place.sketch.apart(&of.sketches[leader]);
             if apart < most {
                 each(of.at[leader], if most == u32::MAX { 0 } else { apart });
             }
         };
-        let sketch = place.sketch.bits();
+        let folded = place.sketch.folded();
         let mut compared = 0;
         for (_, some) in all.iter().filter(|(other, _)| !other.met(before)) {
-            some.sketches.each_within(&sketch, most, |leader, apart| take(some, leader, apart));
+            some.folded.each_within(&folded, most, |leader, apart| take(some, leader, apart));
             compared += some.at.len();
         }
         match counts.filter(|_| place.numbers != TemplateNumbers::default()) {
             None => {
-                numbered.sketches.each_within(&sketch, most, |leader, apart| {
+                numbered.folded.each_within(&folded, most, |leader, apart| {
                     take(numbered, leader, apart);
                 });
                 (compared + numbered.at.len()) as u64
@@ -119,8 +125,7 @@ impl<'a> Leaders<'a> {
             Some(counts) => {
                 by_numbers.near(counts, &place.numbers, sharing);
                 for &leader in sharing.iter() {
-                    let apart = numbered.sketches.apart(leader as usize, &sketch);
-                    take(numbered, leader as usize, apart);
+                    take(numbered, leader as usize, 0);
                 }
                 (compared + sharing.len()) as u64
             }

@@ -1,5 +1,7 @@
 //! The place of a document in keep order, with all else that a round of a search knows of it.
 
+use std::array;
+
 use super::template_numbers::TemplateNumbers;
 use crate::record::{DocId, Record};
 use crate::sets::reading::least_in_common;
@@ -101,8 +103,8 @@ impl KeepPlace {
         before.map_or(0, |before| MOST.get(before).copied().unwrap_or(usize::MAX))
     }
 
-    /// Number of words of a sketch.
-    pub(super) const WORDS: usize = WORDS;
+    /// Number of words of a folded sketch.
+    pub(super) const FOLDED_WORDS: usize = WORDS / 2;
 
     /// Returns in how many bits the sketch of another document may differ that matches by this rule, and to which this one is as similar
     /// as to that for which it goes. For `None` see `largest_distance`.
@@ -140,11 +142,12 @@ impl KeepPlace {
 }
 
 /// Number of words of the sketch of a set.
-const WORDS: usize = 4;
+const WORDS: usize = 8;
 /// Position of the bits that say what is sketched.
 const KIND_SHIFT: u32 = 62;
 
-/// Odd sketch of the set that a document is compared by, of 256 bits, whatever the size of the set.
+/// Odd sketch of the set that a document is compared by, of 512 bits, whatever the size of the set. Its two halves, one on the other, are
+/// the sketch of 256 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SetSketch {
     /// Size of what is sketched, and in the first two bits what that is. It is 0 if the set is not known.
@@ -182,9 +185,14 @@ impl SetSketch {
         SetSketch { set: sketched << KIND_SHIFT | size, bits }
     }
 
-    /// Returns the sketch without the size of the set.
-    pub(super) fn bits(&self) -> [u64; WORDS] {
-        self.bits
+    /// Returns the sketch of half as many bits, without the size of the set.
+    pub(super) fn folded(&self) -> [u64; WORDS / 2] {
+        array::from_fn(|word| self.bits[word] ^ self.bits[word + WORDS / 2])
+    }
+
+    /// Returns in how many bits two sketches differ, which is at least what their folded ones differ in.
+    pub(super) fn apart(&self, other: &SetSketch) -> u32 {
+        self.bits.iter().zip(&other.bits).map(|(one, other)| (one ^ other).count_ones()).sum()
     }
 
     /// Returns the size of the set and its kind, as one number.
@@ -241,7 +249,6 @@ mod tests {
     use super::super::leaders::Leaders;
     use super::super::met_before::Before;
     use super::*;
-    use crate::fingerprint::sketch_list::SketchList;
     use crate::sets::PackedSets;
     use crate::sets::reading::PairReader;
     use crate::sets::similarity::Overlap;
@@ -250,12 +257,6 @@ mod tests {
     /// Spells a number in letters.
     fn spelled(number: u16) -> String {
         [100, 10, 1].map(|of| char::from(b'a' + (number / of % 10) as u8)).iter().collect()
-    }
-
-    fn apart(one: &KeepPlace, other: &KeepPlace) -> u32 {
-        let mut sketches = SketchList::default();
-        sketches.push(one.sketch.bits());
-        sketches.apart(0, &other.sketch.bits())
     }
 
     /// Whether the second of two texts would ask the first.
@@ -299,7 +300,7 @@ mod tests {
             prop_assert!(asks(&places, &rule) || similarity.is_none() || similarity < known);
 
             // Of equally similar ones the first in keep order is named.
-            let apart = apart(&places[0], &places[1]);
+            let apart = places[0].sketch.apart(&places[1].sketch);
             let is_known = gone.is_some_and(|(_, leader)| leader == places[0].rank);
             let is_named = !is_known && gone.is_none_or(|(found, leader)| {
                 similarity.is_some_and(|similarity| similarity > found || similarity == found && places[0].rank < leader)
@@ -323,7 +324,7 @@ mod tests {
             };
             let (first, leader, mut asker) = (place(&one, 1), place(&one, 3), place(&two, 9));
             asker.goes(similarity, (2, DocId(0)));
-            let apart = apart(&leader, &asker);
+            let apart = leader.sketch.apart(&asker.sketch);
             prop_assume!(apart == 8 || at % 59 == 0 || other % 59 == 0);
             prop_assert!(asker.may_go_for(&first, apart, &rule));
             prop_assert!(apart < 6 || !asker.may_go_for(&leader, apart, &rule));
