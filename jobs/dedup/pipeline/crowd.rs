@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 
 use anyhow::Result;
 use foldhash::HashMap;
-use operators::flow::{ClusterBatch, RecordSink, SortedValues};
+use operators::flow::{ClusterBatch, PlaceOf, RecordSink, SortedValues};
 use operators::search::crowds::place::{KeepPlace, Rank};
 use operators::sets::{Rule, Sets};
 use operators::{DocId, Reason, Record, Resolve, Sides, Similarity, SpillBudget, Spool, survivors};
@@ -107,17 +107,23 @@ impl Crowd {
         self.texts.as_ref()
     }
 
-    /// Calls `each` with the records of the documents in a section, and perhaps with others. `scan`: calls its argument with
-    /// the records of all documents of this worker.
+    /// Calls `each` with the records of those documents in a section that have a place, and with their places. `scan`: calls its
+    /// argument with the records of all documents of this worker.
     pub fn records<R: Record>(
         &self,
         worker: &mut Worker,
         section: usize,
-        doc: impl Fn(&R) -> DocId,
+        (doc, place): (impl Fn(&R) -> DocId, &PlaceOf),
         mut scan: impl FnMut(&mut Worker, RecordSink<R>) -> Result<()>,
-        mut each: impl FnMut(&mut Worker, R),
+        mut each: impl FnMut(&mut Worker, (KeepPlace, R)),
     ) -> Result<()> {
-        let Some(records) = &self.records else { return scan(worker, &mut each) };
+        let Some(records) = &self.records else {
+            return scan(worker, &mut |worker, record| {
+                if let Some(place) = place(doc(&record)) {
+                    each(worker, (place, record));
+                }
+            });
+        };
         let mut records = records.borrow_mut();
         let records = match records.entry(section) {
             Entry::Occupied(known) => known.into_mut(),
@@ -132,8 +138,10 @@ impl Crowd {
                 unknown.insert(of_crowd)
             }
         };
-        records.scan(|_, bytes| {
-            each(worker, R::read(bytes));
+        records.scan(|doc, bytes| {
+            if let Some(place) = place(doc) {
+                each(worker, (place, R::read(bytes)));
+            }
             Ok(())
         })
     }

@@ -151,11 +151,7 @@ impl<E: Earlier> SearchVisitor for JoinCrowd<'_, E> {
                 })
             };
             join.pass(worker, &pass, &mut |worker, each| {
-                crowd.records(worker, section, S::doc, scan, |worker, record| {
-                    if let Some(place) = place(S::doc(&record)) {
-                        each(worker, (place, record));
-                    }
-                })
+                crowd.records(worker, section, (S::doc, place), scan, each)
             })?;
         }
         Ok(join.finish_round(worker, place)?)
