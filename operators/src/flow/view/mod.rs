@@ -60,12 +60,16 @@ pub struct LiveView {
     version: ViewVersion,
     /// Rows that the group changes, in order, and how often each comes or goes.
     group: BTreeMap<(u32, NearRow), i32>,
+    /// Number of matches, those of the group included.
+    matches: i64,
     dataflow: usize,
 }
 
 impl LiveView {
     /// Largest number of documents, removed ones included.
     pub const MOST_DOCS: u64 = u32::MAX as u64;
+    /// About how many bytes a match takes (docs/benchmarks/2026-11-29-view.txt).
+    const MATCH_BYTES: u64 = 340;
 
     /// Makes a view of no documents. `rank`: the keep order.
     pub fn new(worker: &mut Worker, rank: ViewRank) -> Self {
@@ -78,7 +82,7 @@ impl LiveView {
             decided.follow(clusters.clone(), None, rank);
             (input, near.trace, clusters.trace)
         });
-        LiveView { input, near, clusters, decided, version: 0, group: BTreeMap::new(), dataflow }
+        LiveView { input, near, clusters, decided, version: 0, group: BTreeMap::new(), matches: 0, dataflow }
     }
 
     /// Adds a document. `identical`: one that is there and is identical to it. `near`: those that match and are not identical;
@@ -191,8 +195,24 @@ impl LiveView {
         worker.drop_dataflow(dataflow);
     }
 
+    /// Returns the number of matches.
+    pub fn matches(&self) -> u64 {
+        self.matches.max(0) as u64
+    }
+
+    /// Returns the number of rows that have changed since the last commit.
+    pub fn undecided(&self) -> usize {
+        self.group.len()
+    }
+
+    /// Returns about how many bytes the view takes.
+    pub fn bytes(&self) -> u64 {
+        self.matches() * LiveView::MATCH_BYTES
+    }
+
     /// Changes how often a tie is there.
     fn change(&mut self, Tied { low, high, tie }: Tied, count: i32) {
+        self.matches += i64::from(count);
         for (one, other) in [(low, high), (high, low)].into_iter().take(if low == high { 1 } else { 2 }) {
             *self.group.entry((one, (tie, other))).or_default() += count;
         }
