@@ -8,10 +8,11 @@ use operators::method::Spec;
 use super::ids::IdsArgs;
 use super::serve::ServeArgs;
 use super::topics::topic_name;
-use super::view::{PolicyArgs, ViewArgs};
+use super::view::{ViewArgs, policy_of_index};
 use crate::cli::values::{paths, size};
 use crate::corpus::input::InputOptions;
 use crate::dedup::options::{RefusedLines, Verification};
+use crate::nightly::Policy;
 
 /// Keep an index of documents, and ask whether near-duplicates of a document are in it
 ///
@@ -136,8 +137,9 @@ pub(super) enum IndexTool {
         /// Print only those that stay when near-duplicates go, as `index view` says
         #[arg(long)]
         kept: bool,
-        #[command(flatten)]
-        policy: PolicyArgs,
+        /// Which of two matching documents stays, as `index view` takes it
+        #[arg(long, value_name = "WHICH", requires = "kept", value_parser = policy_of_index)]
+        policy: Option<Policy>,
     },
     /// Print what an index of more documents would take: bytes, what a query looks at, and machines
     ///

@@ -75,6 +75,11 @@ impl Follower {
         self.shown
     }
 
+    /// Returns the topics that are followed.
+    pub fn topics(&self) -> impl Iterator<Item = &str> {
+        self.topics.iter().map(String::as_str)
+    }
+
     /// Notes that readers see all changes that are in the log. `next`: the number of the next one.
     pub fn note_shown(&mut self, next: u64) {
         self.shown = next;

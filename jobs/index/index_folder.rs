@@ -52,6 +52,8 @@ pub struct IndexFolder {
     pub(super) floor: LogFloor,
     /// The log; `None` if the index is open to be read. Whoever makes changes durable holds it, and not the topics.
     pub(super) log: Option<Arc<Mutex<LogWriter>>>,
+    /// Number of the change behind the last one that was read of the log, for an index that is open to be read.
+    read_to: u64,
     /// The lock of an index that is open to be changed.
     pub(super) lock: Option<Arc<FolderLock>>,
     /// Buffer for a record of the log.
@@ -210,7 +212,8 @@ impl IndexFolder {
         if self.log_floor()? != floor {
             return Ok(false);
         }
-        self.torn = read?.torn;
+        let read = read?;
+        (self.torn, self.read_to) = (read.torn, read.next);
         Ok(true)
     }
 
@@ -239,6 +242,7 @@ impl IndexFolder {
             torn: None,
             floor: LogFloor::default(),
             log: None,
+            read_to: 0,
             lock: None,
             record: Vec::new(),
             hidden: None,
@@ -260,6 +264,11 @@ impl IndexFolder {
 
     fn log_floor(&self) -> Result<LogFloor> {
         Ok(read_sealed(self.store.as_ref(), &format!("{}/{LOG_FLOOR}", self.path))?.unwrap_or_default())
+    }
+
+    /// Returns the number of the next change in the log.
+    pub(super) fn next_change(&self) -> u64 {
+        self.log.as_ref().map_or(self.read_to, |log| log.lock().next())
     }
 
     /// Returns what differs once another process has changed the index: the files of the log, and its beginning.

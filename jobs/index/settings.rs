@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use cluster::Store;
+use operators::Similarity;
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Method, Spec};
 use operators::text::document_frequencies::Statistics;
@@ -58,18 +59,29 @@ impl IndexSettings {
     /// # Errors
     /// Those of the method, and [`WrongUse`] when it has no keys that can be kept.
     pub fn method(&self, lexicon: &Lexicon) -> Result<(Method, KeptKeys)> {
-        let verify: Option<Verification> = match &*self.verify {
-            "" => None,
-            verify => Some(verify.parse().map_err(anyhow::Error::msg)?),
-        };
         let spec: Spec = self.method.parse()?;
         refuse_given(&spec)?;
-        let least = verify.and_then(|verify| verify.0);
+        let least = self.verification()?.and_then(|verify| verify.0);
         let method = spec.method(lexicon, &Statistics::default(), least)?;
         let keys = KeptKeys::new(&method, Secret::of_words(self.secret));
         let keys =
             keys.with_context(|| WrongUse(format!("the method {spec} has no keys that an index can keep")))?;
         Ok((method, keys))
+    }
+
+    /// Returns the least similarity of texts that match; `None` if no similarity is measured.
+    pub fn least_similarity(&self) -> Result<Option<Similarity>> {
+        let verify = self.verification()?;
+        let mut spec: Spec = self.method.parse()?;
+        let of_method = spec.thresholds().into_iter().map(|least| *least).min();
+        Ok(verify.and_then(|verify| verify.0).or(of_method))
+    }
+
+    fn verification(&self) -> Result<Option<Verification>> {
+        match &*self.verify {
+            "" => Ok(None),
+            verify => Ok(Some(verify.parse().map_err(anyhow::Error::msg)?)),
+        }
     }
 
     /// Returns an error if texts would be cut by other words than those of the index at `path`.

@@ -8,6 +8,7 @@ mod limits;
 mod places;
 mod turns;
 mod views;
+mod what_ifs;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -100,7 +101,7 @@ fn changes_last() {
     assert!(metrics.contains("dedup_index_requests_total{status=\"4xx\"} 1\n"), "{metrics}");
     let described: Value = server.ask("GET", "/openapi.json", &[], "").json();
     let paths: Vec<&String> = described["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 17, "{paths:?}");
+    assert_eq!(paths.len(), 19, "{paths:?}");
     assert_eq!(server.end(), Some(0));
     here.run("index check ix").ends(0);
 }

@@ -15,7 +15,7 @@ use super::http::{HttpServer, JSON_LINES, empty_index};
 use crate::random::Random;
 use crate::support::{Folder, wait_until};
 
-const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Returns a text that is one of three templates with some characters replaced, or one of its own.
 fn text(number: u64) -> String {
@@ -32,21 +32,21 @@ fn text(number: u64) -> String {
     text.into_iter().collect()
 }
 
-fn insert(server: &HttpServer, numbers: impl Iterator<Item = u64>) {
+pub fn insert(server: &HttpServer, numbers: impl Iterator<Item = u64>) {
     let lines =
         numbers.map(|number| json!({ "id": format!("d{number}"), "text": text(number) }).to_string() + "\n");
     let answer = server.ask("POST", "/topics/news/insert", &[JSON_LINES], &lines.collect::<String>());
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-fn delete(server: &HttpServer, numbers: impl Iterator<Item = u64>) -> u64 {
+pub fn delete(server: &HttpServer, numbers: impl Iterator<Item = u64>) -> u64 {
     let ids: Vec<String> = numbers.map(|number| format!("d{number}")).collect();
     let answer = server.post("/topics/news/delete", &json!({ "ids": ids }).to_string());
     answer.json()["deleted"].as_u64().unwrap()
 }
 
 /// Asks for something of a view until it is made.
-fn view(server: &HttpServer, path: &str) -> Value {
+pub fn view(server: &HttpServer, path: &str) -> Value {
     let mut answer = None;
     wait_until("the view is made", LIMIT, || {
         let asked = server.ask("GET", &format!("/topics/news/view{path}"), &[], "");
@@ -59,7 +59,7 @@ fn view(server: &HttpServer, path: &str) -> Value {
 }
 
 /// Returns the version and the ids of a snapshot.
-fn snapshot(server: &HttpServer) -> (u64, BTreeSet<String>) {
+pub fn snapshot(server: &HttpServer) -> (u64, BTreeSet<String>) {
     let Value::String(lines) = view(server, "/kept") else { panic!("an empty view") };
     let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let version = lines.next().unwrap()["version"].as_u64().unwrap();
@@ -67,7 +67,7 @@ fn snapshot(server: &HttpServer) -> (u64, BTreeSet<String>) {
 }
 
 /// Returns the ids that `dedup` of an export keeps.
-fn kept_by_dedup(here: &Folder, server: &HttpServer, policy: &str) -> BTreeSet<String> {
+pub fn kept_by_dedup(here: &Folder, server: &HttpServer, policy: &str) -> BTreeSet<String> {
     let export = server.ask("GET", "/topics/news/documents", &[], "").body;
     let mut lines: Vec<&str> = export.lines().collect();
     if policy == "newest" {
@@ -253,7 +253,6 @@ fn a_server_without_views_and_an_index_without_texts_say_so() {
         let answer = server.ask("GET", "/topics/news/view", &[], "");
         answer.status == 409 && answer.body.contains("keeps no texts")
     });
-    here.run("index serve ix --view --read-only").fails(2, &["--view", "--read-only"]);
     let priority = here.run("index serve ix --view --view-policy priority:n");
     priority.fails(2, &["keeps no fields", "priority:n"]);
 }

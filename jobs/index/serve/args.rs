@@ -34,11 +34,14 @@ pub(in crate::index) struct ServeArgs {
     #[arg(long)]
     pub read_only: bool,
     /// Keep for each topic that is asked for it which documents stay when near-duplicates go (GET /topics/NAME/view)
-    #[arg(long, conflicts_with = "read_only")]
+    #[arg(long)]
     pub view: bool,
     /// Which of two matching documents stays in a view: old-first, newest, or longest by the cleaned text
     #[arg(long, value_name = "WHICH", default_value = "old-first", requires = "view", value_parser = policy_of_index)]
     pub view_policy: Policy,
+    /// Largest number of bytes that all views and what-ifs may take; a topic that would exceed it has no view
+    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "view", value_parser = size)]
+    pub view_memory: u64,
     /// File with a JSON line for each token: {"name": "crawler", "token": "…", "topics": ["news"], "write": true,
     /// "documents_per_second": 1000}
     ///

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use operators::text::features::Lexicon;
 use parking_lot::{Mutex, RwLock};
 
+use super::views::take_newer;
 use crate::Common;
 use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
 
@@ -64,7 +65,7 @@ impl Background {
             if version != seen {
                 let changed = IndexFolder::open_to_read(&path, &lexicon)?;
                 changed.settings.check_words(&path, &lexicon)?;
-                *folder.write() = changed;
+                take_newer(&folder, changed);
                 seen = version;
             }
             Ok(())

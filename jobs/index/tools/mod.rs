@@ -98,7 +98,7 @@ impl IndexTool {
             IndexTool::Serve(args) => serve(common, &args),
             IndexTool::View { index, topic, view } => print_view(common, &index, &topic, &view),
             IndexTool::Export { index, topic, kept, policy } => {
-                export(common, &index, &topic, kept.then_some(&policy.policy))
+                export(common, &index, &topic, kept.then(|| policy.unwrap_or_default()).as_ref())
             }
             IndexTool::Drop { index, topic } => {
                 if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {

@@ -34,9 +34,19 @@ impl CleanSet {
         self.gone.get(&doc).copied()
     }
 
+    /// Returns the documents that go.
+    pub fn gone(&self) -> impl Iterator<Item = DocId> {
+        self.gone.keys().copied()
+    }
+
+    /// Returns the number of documents that go.
+    pub fn gone_count(&self) -> u64 {
+        self.gone.len() as u64
+    }
+
     /// Returns the number of documents that stay.
     pub fn kept(&self) -> u64 {
-        self.documents - self.gone.len() as u64
+        self.documents - self.gone_count()
     }
 
     /// Returns the documents that go for one that stays, in order, with their reasons.

@@ -11,4 +11,4 @@ mod print;
 pub(super) use asked_doc::AskedDoc;
 pub(super) use clean_set::{CleanSet, similarity};
 pub(super) use greedy::{NO_TEXTS, clean_set};
-pub(super) use print::{PolicyArgs, ViewArgs, policy_of_index, print_view};
+pub(super) use print::{ViewArgs, policy_of_index, print_view};

@@ -18,14 +18,6 @@ use crate::nightly::Policy;
 /// Number of ids of a cluster that are printed for people.
 const SHOWN: usize = 5;
 
-/// Rule of a clean set.
-#[derive(Clone, clap::Args)]
-pub(in crate::index) struct PolicyArgs {
-    /// Which of two matching documents stays: old-first, newest, or longest by the cleaned text; of equal ones the first
-    #[arg(long, value_name = "WHICH", default_value = "old-first", value_parser = policy_of_index)]
-    pub policy: Policy,
-}
-
 /// Reads a policy that needs no field of a record, since an index keeps none.
 pub(in crate::index) fn policy_of_index(text: &str) -> Result<Policy, String> {
     let policy: Policy = text.parse()?;
@@ -38,8 +30,9 @@ pub(in crate::index) fn policy_of_index(text: &str) -> Result<Policy, String> {
 /// Options of `index view`.
 #[derive(clap::Args)]
 pub(in crate::index) struct ViewArgs {
-    #[command(flatten)]
-    pub policy: PolicyArgs,
+    /// Which of two matching documents stays: old-first, newest, or longest by the cleaned text; of equal ones the first
+    #[arg(long, value_name = "WHICH", default_value = "old-first", value_parser = policy_of_index)]
+    pub policy: Policy,
     /// Print the id of each document that stays, as JSON lines, and nothing else
     #[arg(long, conflicts_with_all = ["clusters", "json"])]
     pub kept: bool,
@@ -87,7 +80,7 @@ pub(in crate::index) fn print_view(
     options: &ViewArgs,
 ) -> Result<u8> {
     let index = args.open_to_read(common, &Lexicon::default())?;
-    let set = clean_set(&index, topic, &options.policy.policy, common.workers())?;
+    let set = clean_set(&index, topic, &options.policy, common.workers())?;
     let mut reader = TopicReader::new(index.topic(topic).context("a topic that was read")?)?;
     if options.kept {
         reader.each_doc(|doc| match set.removed(DocId(doc.number)) {

@@ -4,15 +4,21 @@
 //! changes -> show -> shown groups -> view_thread: topic_view decides -> topic_state -> routes, feed
 //! ```
 //!
-//! `topic_view.rs` finds the matches of documents in the index and decides by the live view of the engine; `view_thread.rs` is the one
-//! thread that does so for all topics. `topic_state.rs` has what requests see, `view_routes.rs` answers them, and `feed.rs` is the
-//! stream of changes.
+//! `topic_view.rs` finds the matches of documents in the index and decides by the live view of the engine; `followed_topic.rs` takes
+//! over what has changed, and makes versions of it; `view_thread.rs` is the one thread that does so for all topics. `topic_state.rs` has
+//! what requests see, `view_routes.rs` answers them, and `feed.rs` is the stream of changes. `what_ifs.rs` and `what_if_routes.rs` say what
+//! would stay with another threshold or keep order. `newer.rs` finds what another process has changed.
 
 mod feed;
+mod followed_topic;
+mod newer;
 mod topic_state;
 mod topic_view;
 mod view_routes;
 mod view_thread;
+mod what_if_routes;
+mod what_ifs;
 
+pub(super) use newer::take_newer;
 pub(super) use view_routes::view_routes;
 pub(super) use view_thread::Views;

@@ -1,12 +1,14 @@
 //! The view of a topic as requests see it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use operators::flow::ViewChange;
 use parking_lot::RwLock;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::what_ifs::{SeenWhatIf, WhatIfChanges};
 use crate::index::view::CleanSet;
 
 /// Number of bytes of changes that are kept for those who read the feed.
@@ -24,7 +26,13 @@ pub(super) struct TopicState {
 pub(super) struct SeenView {
     pub progress: ViewProgress,
     pub version: u64,
+    /// Number behind the last document of this version.
+    pub end: u64,
     pub set: CleanSet,
+    /// Number of documents that were compared with those alone that stay.
+    pub led: u64,
+    /// What-ifs that clients want, by their numbers.
+    pub what_ifs: BTreeMap<u64, SeenWhatIf>,
     /// Number of groups of changes that are not in this version yet.
     pub behind: usize,
     feed: VecDeque<FeedLine>,
@@ -43,8 +51,33 @@ pub(super) enum ViewProgress {
     Building(u64, u64),
     /// It is there, and follows the changes.
     Ready,
-    /// It has ended, for this reason.
-    Ended(String),
+    /// It has ended.
+    Ended(ViewEnd),
+}
+
+/// The end of a view.
+#[derive(Clone)]
+pub(super) struct ViewEnd {
+    /// Reason.
+    pub why: String,
+    /// Time from which on the view is begun anew for whoever asks.
+    pub until: Instant,
+}
+
+/// A version that becomes seen.
+pub(super) struct NewVersion<'v> {
+    pub version: u64,
+    /// Number behind the last document of this version.
+    pub end: u64,
+    pub documents: u64,
+    /// As those of [`CleanSet`] and [`SeenView`].
+    pub cut: u64,
+    pub led: u64,
+    /// Changes of decisions.
+    pub changes: &'v [ViewChange],
+    pub what_ifs: &'v WhatIfChanges,
+    /// Its lines of the feed; `None` for the first version.
+    pub lines: Option<Vec<String>>,
 }
 
 /// A change, as a line of JSON.
@@ -85,25 +118,30 @@ impl TopicState {
         }
     }
 
-    /// Makes a version seen. `lines`: its changes; `None` for the first version.
-    pub fn publish(
-        &self,
-        version: u64,
-        changes: &[ViewChange],
-        (documents, cut): (u64, u64),
-        lines: Option<Vec<String>>,
-    ) {
+    /// Ends the view. Whoever asks before some time is over gets the reason, and does not begin it anew.
+    pub fn end(&self, why: String, time: Duration) {
+        self.seen.write().what_ifs.clear();
+        self.note(ViewProgress::Ended(ViewEnd { why, until: Instant::now() + time }));
+    }
+
+    /// Makes a version seen.
+    pub fn publish(&self, new: NewVersion) {
         let seen = &mut *self.seen.write();
-        for change in changes {
+        for change in new.changes {
             seen.set.decide(change.doc, change.after);
         }
-        (seen.set.documents, seen.set.cut, seen.version) = (documents, cut, version);
+        (seen.set.documents, seen.set.cut) = (new.documents, new.cut);
+        (seen.version, seen.end, seen.led) = (new.version, new.end, new.led);
         seen.progress = ViewProgress::Ready;
-        match lines {
-            None => seen.feed_from = version,
-            Some(lines) => seen.keep(version, lines),
+        for (number, what_if) in &mut seen.what_ifs {
+            let changes = new.what_ifs.get(number).map_or(&[][..], |changes| changes);
+            what_if.take(changes, &seen.set, new.changes.iter().map(|change| change.doc));
         }
-        self.version.send_replace(version);
+        match new.lines {
+            None => seen.feed_from = new.version,
+            Some(lines) => seen.keep(new.version, lines),
+        }
+        self.version.send_replace(new.version);
     }
 }
 
@@ -120,6 +158,11 @@ impl SeenView {
         // A version is never cut in two, so that the next lines begin behind it.
         let end = self.feed.partition_point(|line| line.version <= version);
         Some((self.feed.range(begin..end).map(|line| line.line.as_str()).collect(), version))
+    }
+
+    /// Returns the number of bytes of the changes that are kept.
+    pub fn feed_bytes(&self) -> u64 {
+        (self.feed_bytes + self.feed.len() * size_of::<FeedLine>()) as u64
     }
 
     fn keep(&mut self, version: u64, lines: Vec<String>) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use anyhow::Result;
-use operators::flow::{LiveView, ViewChange};
+use operators::flow::{LiveView, ViewChange, ViewRank, WhatIf};
 use operators::method::KeptKeys;
 use operators::{DocId, Merit, Reason, Removed, Similarity};
 use timely::worker::Worker;
@@ -25,7 +25,7 @@ type TextLengths = Rc<RefCell<Vec<u32>>>;
 /// one stayed. When a document stays again, a led one may have passed it over, so it asks again, of all that stay. The same documents
 /// stay as by all matches; a led one that goes may be named after another document that stays than the most similar one.
 ///
-/// Memory: that of [`LiveView`], a byte for each document that has ever come, and 24 for each that goes.
+/// Memory: that of [`LiveView`], 5 bytes for each document that has ever come, and 24 for each that goes.
 pub(super) struct TopicView {
     live: LiveView,
     policy: Policy,
@@ -34,31 +34,38 @@ pub(super) struct TopicView {
     is_there: Vec<bool>,
     /// Documents whose text goes: they match another one that stays.
     gone_texts: HashSet<DocId>,
-    /// Whether a document was led.
-    has_led: bool,
     /// Documents of the group that match an earlier one which stays, by what is known before the group is decided.
     expected_to_go: HashSet<DocId>,
+    /// Documents that stay again, and have not asked yet which others match.
+    again: BTreeSet<DocId>,
+    /// How many of them ask before the next decision, and how many have.
+    round: usize,
+    asked: usize,
+    /// Decisions that have changed and are in no version yet.
+    changed: BTreeMap<DocId, ViewChange>,
     /// Number of documents that may have matches which were not looked at.
     pub cut: u64,
+    /// Number of documents that were led.
+    pub led: u64,
 }
 
 impl TopicView {
     /// Makes a view of no documents. `policy`: which of two matching documents stays.
     pub fn new(worker: &mut Worker, policy: Policy) -> Self {
         let lengths = TextLengths::default();
-        let (of_docs, keep) = (Rc::clone(&lengths), policy.clone());
-        let chars = move |doc: DocId| of_docs.borrow().get(doc.0 as usize).copied().unwrap_or(0);
-        let merit = move |doc: DocId| Merit { chars: chars(doc).into(), ..Merit::default() };
-        let rank = Rc::new(move |doc: DocId| keep.rank(doc, || doc.0, || merit(doc)));
         TopicView {
-            live: LiveView::new(worker, rank),
+            live: LiveView::new(worker, rank_by(&policy, &lengths)),
             policy,
             lengths,
             is_there: Vec::new(),
             gone_texts: HashSet::new(),
-            has_led: false,
             expected_to_go: HashSet::new(),
+            again: BTreeSet::new(),
+            round: 1,
+            asked: 0,
+            changed: BTreeMap::new(),
             cut: 0,
+            led: 0,
         }
     }
 
@@ -72,17 +79,17 @@ impl TopicView {
     ) -> Result<()> {
         let (asked, doc) = (AskedDoc::ask(index, reader, keys, doc)?, DocId(doc.number));
         self.cut += u64::from(asked.is_cut);
-        if self.policy.keeps_longest() {
-            let mut lengths = self.lengths.borrow_mut();
-            lengths.resize(doc.0 as usize + 1, 0);
-            lengths[doc.0 as usize] = asked.chars;
-        }
+        // A what-if may ask for the longest.
+        let mut lengths = self.lengths.borrow_mut();
+        lengths.resize(doc.0 as usize + 1, 0);
+        lengths[doc.0 as usize] = asked.chars;
+        drop(lengths);
         let identical = self.first_there(reader, &asked.equal)?;
         let near = match identical {
             Some(_) => Vec::new(),
             None => self.near(index, reader, &asked)?,
         };
-        self.has_led |= asked.is_led();
+        self.led += u64::from(asked.is_led());
         if !self.policy.reorders()
             && (identical.is_some() || near.iter().any(|(other, _)| self.stays(*other)))
         {
@@ -104,40 +111,67 @@ impl TopicView {
         was_there
     }
 
-    /// Decides about the changes since the last call. Returns the decisions that have changed about documents that are there or were,
-    /// in the order of documents.
-    pub fn commit(
-        &mut self,
-        worker: &mut Worker,
-        mut ask: impl FnMut(&mut Self, DocId) -> Result<()>,
-    ) -> Result<Vec<ViewChange>> {
-        let mut changed: BTreeMap<DocId, ViewChange> = BTreeMap::new();
-        loop {
-            let changes = self.live.commit(worker);
-            let mut again: BTreeSet<DocId> = std::mem::take(&mut self.expected_to_go).into_iter().collect();
-            for change in changes {
-                let text_goes =
-                    |of: Option<Removed>| matches!(of, Some(Removed { tie: Reason::Similar(_), .. }));
-                match text_goes(change.after) {
-                    true => _ = self.gone_texts.insert(change.doc),
-                    false => _ = self.gone_texts.remove(&change.doc),
-                }
-                // A text stays again also if a document that comes makes it the first of two.
-                match change.after.is_none() || text_goes(change.before) && !text_goes(change.after) {
-                    true => _ = again.insert(change.doc),
-                    false => _ = again.remove(&change.doc),
-                }
-                changed.entry(change.doc).or_insert(change).after = change.after;
+    /// Decides about all that has come, gone and asked again. Afterwards others may have to ask again.
+    pub fn decide(&mut self, worker: &mut Worker) {
+        let changes = self.live.commit(worker);
+        let mut again: BTreeSet<DocId> = std::mem::take(&mut self.expected_to_go).into_iter().collect();
+        for change in changes {
+            let text_goes = |of: Option<Removed>| matches!(of, Some(Removed { tie: Reason::Similar(_), .. }));
+            match text_goes(change.after) {
+                true => _ = self.gone_texts.insert(change.doc),
+                false => _ = self.gone_texts.remove(&change.doc),
             }
-            again.retain(|doc| self.has_led && self.is_there(*doc) && self.stays(*doc));
-            for doc in &again {
-                ask(self, *doc)?;
+            // A text stays again also if a document that comes makes it the first of two.
+            match change.after.is_none() || text_goes(change.before) && !text_goes(change.after) {
+                true => _ = again.insert(change.doc),
+                false => _ = again.remove(&change.doc),
             }
-            if again.is_empty() {
-                break;
-            }
+            self.changed.entry(change.doc).or_insert(change).after = change.after;
         }
-        Ok(changed.into_values().filter(|change| change.before != change.after).collect())
+        if self.led > 0 {
+            self.again.append(&mut again);
+        }
+        let mut waiting = std::mem::take(&mut self.again);
+        waiting.retain(|doc| self.is_there(*doc) && self.stays(*doc));
+        self.again = waiting;
+        self.round = if self.asked == 0 { 1 } else { 2 * self.round };
+        self.asked = 0;
+    }
+
+    /// Returns the next document that must ask again; `None` if there is none before the next decision.
+    ///
+    /// Those are asked first that stay the longest, one before the first decision, then two, four, and so on: what matches them goes
+    /// then, and asks no more.
+    pub fn next_to_ask(&mut self) -> Option<DocId> {
+        let has_room = self.asked < self.round;
+        let next = match self.policy == Policy::Newest {
+            _ if !has_room => None,
+            true => self.again.pop_last(),
+            false => self.again.pop_first(),
+        };
+        self.asked += usize::from(next.is_some());
+        next
+    }
+
+    /// Returns the number of changes that are not decided yet.
+    pub fn undecided(&self) -> usize {
+        self.live.undecided()
+    }
+
+    /// Whether all is decided, and nobody must ask again.
+    pub fn is_settled(&self) -> bool {
+        self.again.is_empty() && self.undecided() == 0
+    }
+
+    /// Whether decisions have changed since they were taken.
+    pub fn has_changes(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// Returns the decisions that have changed since the last call about documents that are there or were, in the order of documents.
+    pub fn take_changes(&mut self) -> Vec<ViewChange> {
+        let changed = std::mem::take(&mut self.changed).into_values();
+        changed.filter(|change| change.before != change.after).collect()
     }
 
     /// Compares a document that stays again with all that stay.
@@ -155,6 +189,33 @@ impl TopicView {
             self.live.tie(doc, near);
         }
         Ok(())
+    }
+
+    /// Begins a what-if of the version of the last commit. Returns it with what it decides.
+    /// `least`: matches of which the similarity is less are passed over.
+    pub fn what_if(
+        &mut self,
+        worker: &mut Worker,
+        least: Option<Similarity>,
+        policy: &Policy,
+    ) -> (WhatIf, Vec<ViewChange>) {
+        self.live.what_if(worker, least, rank_by(policy, &self.lengths))
+    }
+
+    /// Returns what has changed of a what-if since the last call.
+    pub fn follow(&self, worker: &mut Worker, what_if: &mut WhatIf) -> Vec<ViewChange> {
+        what_if.commit(worker, &self.live)
+    }
+
+    /// Returns the number of matches.
+    pub fn matches(&self) -> u64 {
+        self.live.matches()
+    }
+
+    /// Returns about how many bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        let numbers = self.is_there.len() as u64;
+        self.live.bytes() + 5 * numbers + 24 * self.gone_texts.len() as u64
     }
 
     /// Ends the view and frees its memory.
@@ -201,4 +262,12 @@ impl TopicView {
     fn stays(&self, doc: DocId) -> bool {
         !self.gone_texts.contains(&doc) && !self.expected_to_go.contains(&doc)
     }
+}
+
+/// Returns the keep order of a policy.
+fn rank_by(policy: &Policy, lengths: &TextLengths) -> ViewRank {
+    let (policy, lengths) = (policy.clone(), Rc::clone(lengths));
+    let chars = move |doc: DocId| lengths.borrow().get(doc.0 as usize).copied().unwrap_or(0);
+    let merit = move |doc: DocId| Merit { chars: chars(doc).into(), ..Merit::default() };
+    Rc::new(move |doc: DocId| policy.rank(doc, || doc.0, || merit(doc)))
 }

@@ -19,6 +19,8 @@ use tokio::task::block_in_place;
 
 use super::feed::feed;
 use super::topic_state::{TopicState, ViewProgress};
+use super::view_thread::Views;
+use super::what_if_routes::what_if_routes;
 use crate::index::serve::admission::RequestCaller;
 use crate::index::serve::api_error::ApiError;
 use crate::index::serve::route_state::{JSON_LINES, RouteState, refuse_params};
@@ -38,14 +40,19 @@ pub(in crate::index::serve) fn view_routes() -> Router<RouteState> {
         .route_layer(from_fn(refuse_params))
         .route("/topics/{topic}/view/clusters", get(clusters))
         .route("/topics/{topic}/view/changes", get(changes))
+        .merge(what_if_routes())
 }
 
 impl RouteState {
-    /// Returns the view of a topic.
+    /// Returns the view of a topic, and the views of the server.
     ///
     /// # Errors
-    /// 404 for a topic that is not there, and for a server without views; 503 while the view is being made.
-    fn view(&self, caller: &RequestCaller, topic: &str) -> Result<Arc<TopicState>, ApiError> {
+    /// 404 for a topic that is not there, and for a server without views; 503 while the view is being made; 409 if there is none.
+    pub(super) fn view(
+        &self,
+        caller: &RequestCaller,
+        topic: &str,
+    ) -> Result<(Arc<TopicState>, &Views), ApiError> {
         self.check(caller, topic, false)?;
         let views = self.index.views();
         let views = views.ok_or_else(|| {
@@ -57,12 +64,12 @@ impl RouteState {
         let state = views.of(topic);
         let progress = state.seen.read().progress.clone();
         match progress {
-            ViewProgress::Ready => Ok(state),
+            ViewProgress::Ready => Ok((state, views)),
             ViewProgress::Begun => Err(ApiError::busy("the view is being made: come back later")),
             ViewProgress::Building(done, all) => {
                 Err(ApiError::busy(&format!("the view is being made: {done} of {all} documents are read")))
             }
-            ViewProgress::Ended(why) => Err(ApiError::new(StatusCode::CONFLICT, why)),
+            ViewProgress::Ended(end) => Err(ApiError::new(StatusCode::CONFLICT, end.why)),
         }
     }
 
@@ -74,6 +81,18 @@ impl RouteState {
             docs.iter().map(|doc| Ok(reader.doc(doc.0)?.map(|doc| doc.id))).collect::<Result<_>>()
         });
         ids.map_err(|error| ApiError::failed(&error))
+    }
+
+    /// Returns the id of a document and the beginning of its text, of `chars` characters; `None` if it has gone since.
+    fn shown_doc(&self, topic: &str, doc: DocId, chars: usize) -> Result<Option<(String, String)>, ApiError> {
+        let shown = self.index.read(|index| {
+            let Some(topic) = index.topic(topic) else { return Ok(None) };
+            let mut reader = TopicReader::new(topic)?;
+            let Some(doc) = reader.doc(doc.0)? else { return Ok(None) };
+            let text = if chars > 0 { reader.text(doc.text)? } else { String::new() };
+            Ok(Some((doc.id, text.chars().take(chars).collect())))
+        });
+        shown.map_err(|error| ApiError::failed(&error))
     }
 
     /// Returns the documents with an id, in order.
@@ -108,7 +127,7 @@ async fn view(
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
-    let state = shared.view(&caller, &topic)?;
+    let (state, _) = shared.view(&caller, &topic)?;
     let seen = state.seen.read();
     let clusters = seen.set.clusters();
     Ok(Json(json!({
@@ -128,7 +147,7 @@ async fn document(
     Path((topic, id)): Path<(String, String)>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
-    let state = shared.view(&caller, &topic)?;
+    let (state, _) = shared.view(&caller, &topic)?;
     let docs = shared.docs(&topic, &id)?;
     // The index is never waited for while a view is read: the thread of the views waits for both the other way round.
     let (version, decided) = {
@@ -161,6 +180,9 @@ struct ClusterParams {
     least: usize,
     /// Largest number of clusters.
     limit: Option<usize>,
+    /// Largest number of characters of a text that are shown of the document that stays.
+    #[serde(default)]
+    texts: usize,
 }
 
 async fn clusters(
@@ -169,7 +191,7 @@ async fn clusters(
     Query(params): Query<ClusterParams>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
-    let state = shared.view(&caller, &topic)?;
+    let (state, _) = shared.view(&caller, &topic)?;
     let limit = params.limit.unwrap_or(10);
     if limit > MOST_CLUSTERS {
         return Err(ApiError::new(StatusCode::BAD_REQUEST, format!("the limit is at most {MOST_CLUSTERS}")));
@@ -181,9 +203,16 @@ async fn clusters(
         };
         let large = clusters.partition_point(|(size, _)| *size >= params.least);
         let shown = &clusters[..large.min(limit)];
-        let ids = shared.ids(&topic, &shown.iter().map(|(_, kept)| *kept).collect::<Vec<_>>())?;
-        let listed = shown.iter().zip(ids).map(|((size, _), id)| json!({ "id": id, "members": size }));
-        let listed: Vec<Value> = listed.collect();
+        let mut listed = Vec::new();
+        for &(size, kept) in shown {
+            let shown = shared.shown_doc(&topic, kept, params.texts)?;
+            let (id, text) = shown.unzip();
+            let mut cluster = json!({ "id": id, "members": size });
+            if params.texts > 0 {
+                cluster["text"] = json!(text);
+            }
+            listed.push(cluster);
+        }
         Ok(Json(json!({ "version": version, "clusters": listed, "more": large - listed.len() })))
     })
 }
@@ -193,7 +222,7 @@ async fn cluster(
     Path((topic, id)): Path<(String, String)>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
-    let state = shared.view(&caller, &topic)?;
+    let (state, _) = shared.view(&caller, &topic)?;
     let docs = shared.docs(&topic, &id)?;
     block_in_place(|| {
         let (version, clusters) = {
@@ -215,15 +244,16 @@ async fn kept(
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Response, ApiError> {
-    let state = shared.view(&caller, &topic)?;
+    let (state, _) = shared.view(&caller, &topic)?;
     let lines = block_in_place(|| {
         shared.index.read(|index| {
-            // A version is published while the index is read, so the two belong together unless changes wait.
+            // A version is published while the index is read, so the two belong together, but for changes that wait: of those
+            // that the feed will tell of, what has come is left out.
             let seen = state.seen.read();
             let mut lines = json!({ "version": seen.version }).to_string() + "\n";
             let Some(topic) = index.topic(&topic) else { return anyhow::Ok(lines) };
             TopicReader::new(topic)?.each_doc(|doc| {
-                if seen.set.removed(DocId(doc.number)).is_none() {
+                if doc.number < seen.end && seen.set.removed(DocId(doc.number)).is_none() {
                     lines += &(json!({ "id": doc.id }).to_string() + "\n");
                 }
                 Ok(())
@@ -247,7 +277,7 @@ async fn changes(
     Query(params): Query<ChangesParams>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Response, ApiError> {
-    let state = shared.view(&caller, &topic)?;
+    let (state, _) = shared.view(&caller, &topic)?;
     let since = {
         let seen = state.seen.read();
         let since = params.since.unwrap_or(seen.version);

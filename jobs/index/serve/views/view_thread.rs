@@ -1,33 +1,38 @@
 //! The thread that keeps the views of a served index.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use operators::DocId;
-use operators::flow::{LiveView, ViewChange};
-use operators::method::KeptKeys;
+use anyhow::{Context, Result};
+use operators::flow::LiveView;
 use parking_lot::{Mutex, RwLock};
 use timely::worker::Worker;
+use tokio::sync::oneshot;
 
-use super::topic_state::{FeedChange, TopicState, ViewProgress};
+use super::followed_topic::{FollowedTopic, TOO_MANY};
+use super::topic_state::{TopicState, ViewProgress};
 use super::topic_view::TopicView;
-use crate::index::hidden_changes::{Follower, ShownChange, ShownGroup};
+use super::what_ifs::{MOST_WHAT_IFS, WhatIfRule};
+use crate::index::hidden_changes::{Follower, ShownGroup};
 use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{Topic, TopicReader};
+use crate::index::topics::Topic;
 use crate::index::view::NO_TEXTS;
 use crate::nightly::Policy;
 
 /// Time for which the index is read at once, while changes wait.
 const SLICE: Duration = Duration::from_millis(5);
-/// Reason why a topic has no view.
-const TOO_MANY: &str = "the topic has had too many documents for a view";
+/// Time between two looks for what-ifs that nobody wants any more.
+const LOOK: Duration = Duration::from_secs(10);
+/// Time for which a view that took too much memory is not begun anew.
+const REFUSED: Duration = Duration::from_secs(60);
 
 /// The views of an index, each made when it is first asked for.
 pub(in crate::index::serve) struct Views {
+    /// Which of two matching documents stays.
+    pub(super) policy: Policy,
     states: Mutex<BTreeMap<String, Arc<TopicState>>>,
     messages: Sender<ViewMessage>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -37,6 +42,10 @@ pub(in crate::index::serve) struct Views {
 enum ViewMessage {
     /// The view of a topic is asked for.
     Asked(String, Arc<TopicState>),
+    /// A what-if of a topic is asked for. The answer is its number, or why there is none.
+    WhatIf(String, WhatIfRule, oneshot::Sender<Result<u64, String>>),
+    /// Some what-ifs are not wanted any more.
+    Unwanted,
     /// Readers see changes.
     Shown(ShownGroup),
     /// The server ends.
@@ -44,35 +53,44 @@ enum ViewMessage {
 }
 
 impl Views {
-    /// Starts the thread. `policy`: which of two matching documents stays.
-    pub fn start(folder: Arc<RwLock<IndexFolder>>, policy: Policy) -> Result<Self> {
+    /// Starts the thread. `policy`: which of two matching documents stays. `memory`: the number of bytes that all views may take.
+    pub fn start(folder: Arc<RwLock<IndexFolder>>, policy: Policy, memory: u64) -> Result<Self> {
         let (messages, received) = channel();
         let shown = messages.clone();
         {
             let mut folder = folder.write();
-            let next_change = folder.log()?.lock().next();
             // Without the thread nobody follows.
             let tell = move |group| _ = shown.send(ViewMessage::Shown(group));
-            folder.follower = Some(Follower::new(next_change, tell));
+            folder.follower = Some(Follower::new(folder.next_change(), tell));
         }
         // The engine asks for what threads may share.
-        let received = Mutex::new(received);
+        let (received, of_thread) = (Mutex::new(received), policy.clone());
         let work = move || {
             timely::execute_directly(move |worker| {
                 let messages = received.into_inner();
-                let (topics, asked) = (HashMap::new(), Vec::new());
-                ViewThread { folder, policy, messages, topics, asked, ends: false }.run(worker);
+                let views = ViewThread {
+                    folder,
+                    policy: of_thread,
+                    memory,
+                    messages,
+                    topics: HashMap::new(),
+                    asked: Vec::new(),
+                    last_what_if: 0,
+                    ends: false,
+                };
+                views.run(worker);
             });
         };
         let thread = thread::Builder::new().name("views".to_owned()).spawn(work)?;
-        Ok(Views { states: Mutex::default(), messages, thread: Mutex::new(Some(thread)) })
+        Ok(Views { policy, states: Mutex::default(), messages, thread: Mutex::new(Some(thread)) })
     }
 
     /// Returns the view of a topic, which is begun if nobody has asked for it before.
     pub(super) fn of(&self, topic: &str) -> Arc<TopicState> {
         let mut states = self.states.lock();
         if let Some(state) = states.get(topic).cloned() {
-            if matches!(state.seen.read().progress, ViewProgress::Ended(_)) {
+            if matches!(&state.seen.read().progress, ViewProgress::Ended(end) if end.until <= Instant::now())
+            {
                 // Whoever asks is told why, and the next one begins it anew.
                 states.remove(topic);
             }
@@ -82,6 +100,21 @@ impl Views {
         states.insert(topic.to_owned(), Arc::clone(&state));
         let _ = self.messages.send(ViewMessage::Asked(topic.to_owned(), Arc::clone(&state)));
         state
+    }
+
+    /// Begins a what-if of a topic that has a view. Returns its number.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub(super) async fn what_if(&self, topic: &str, rule: WhatIfRule) -> Result<u64, String> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.messages.send(ViewMessage::WhatIf(topic.to_owned(), rule, reply));
+        answer.await.unwrap_or_else(|_| Err("the view has ended".to_owned()))
+    }
+
+    /// Says that some what-ifs are not wanted any more.
+    pub(super) fn end_unwanted(&self) {
+        let _ = self.messages.send(ViewMessage::Unwanted);
     }
 
     /// Ends the thread, which is returned and ends soon.
@@ -94,54 +127,53 @@ impl Views {
 struct ViewThread {
     folder: Arc<RwLock<IndexFolder>>,
     policy: Policy,
+    /// Number of bytes that all views may take.
+    memory: u64,
     messages: Receiver<ViewMessage>,
     topics: HashMap<String, FollowedTopic>,
-    /// Topics whose views are to begin.
-    asked: Vec<(String, Arc<TopicState>)>,
+    /// What is asked for, and that the engine must begin or end.
+    asked: Vec<ViewMessage>,
+    /// Number of the last what-if.
+    last_what_if: u64,
     /// Whether the server ends.
     ends: bool,
-}
-
-/// A topic with a view.
-struct FollowedTopic {
-    state: Arc<TopicState>,
-    view: TopicView,
-    keys: KeptKeys,
-    /// Documents from this number on, up to the end, are still to be read. Later ones are in the groups.
-    next: u64,
-    end: u64,
-    /// Changes that readers see and that the view lacks, the oldest first.
-    waiting: VecDeque<ShownGroup>,
-    /// Documents that are there.
-    documents: u64,
-    /// Version of the changes that the view has.
-    version: u64,
-    /// Ids of documents of the next version that have come and gone.
-    came: BTreeMap<DocId, String>,
-    went: BTreeMap<DocId, String>,
-    is_published: bool,
 }
 
 impl ViewThread {
     fn run(mut self, worker: &mut Worker) {
         loop {
             if self.asked.is_empty() && !self.topics.values().any(FollowedTopic::has_work) {
-                match self.messages.recv() {
+                match self.messages.recv_timeout(LOOK) {
                     Ok(message) => self.take(message),
-                    Err(_) => return,
+                    Err(RecvTimeoutError::Timeout) => self.asked.push(ViewMessage::Unwanted),
+                    Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
             self.take_all();
             if self.ends {
                 return;
             }
-            for (topic, state) in std::mem::take(&mut self.asked) {
-                self.begin(worker, &topic, state);
+            for asked in std::mem::take(&mut self.asked) {
+                match asked {
+                    ViewMessage::Asked(topic, state) => self.begin(worker, &topic, state),
+                    // A what-if begins with the version that is seen.
+                    ViewMessage::WhatIf(ref topic, ..)
+                        if self.topics.get(topic).is_some_and(FollowedTopic::has_unseen_changes) =>
+                    {
+                        self.asked.push(asked);
+                    }
+                    ViewMessage::WhatIf(topic, rule, reply) => {
+                        // A client that has gone wants no answer.
+                        let _ = reply.send(self.begin_what_if(worker, &topic, rule));
+                    }
+                    _ => self.topics.values_mut().for_each(|topic| _ = topic.end_unwanted(worker)),
+                }
             }
-            let names: Vec<String> = self.topics.keys().cloned().collect();
-            for name in names {
+            let busy = self.topics.iter().filter(|(_, topic)| topic.has_work());
+            for name in busy.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
                 if let Err(error) = self.go_on(worker, &name) {
-                    self.end(worker, &name, cluster::one_line(&format!("{error:#}")).into_owned());
+                    let why = cluster::one_line(&format!("{error:#}")).into_owned();
+                    self.end(worker, &name, why, Duration::ZERO);
                 }
             }
         }
@@ -156,13 +188,13 @@ impl ViewThread {
 
     fn take(&mut self, message: ViewMessage) {
         match message {
-            ViewMessage::Asked(topic, state) => self.asked.push((topic, state)),
             ViewMessage::Shown(group) => {
                 if let Some(topic) = self.topics.get_mut(&group.topic) {
-                    topic.waiting.push_back(group);
+                    topic.wait_for(group);
                 }
             }
             ViewMessage::End => self.ends = true,
+            asked => self.asked.push(asked),
         }
     }
 
@@ -179,157 +211,81 @@ impl ViewThread {
             Some(_) if !keeps_texts => NO_TEXTS,
             Some((end, _)) if end > LiveView::MOST_DOCS => TOO_MANY,
             Some((end, version)) => {
-                let topic = FollowedTopic {
-                    state,
-                    view: TopicView::new(worker, self.policy.clone()),
-                    keys,
-                    next: 0,
-                    end,
-                    waiting: VecDeque::new(),
-                    documents: 0,
-                    version,
-                    came: BTreeMap::new(),
-                    went: BTreeMap::new(),
-                    is_published: false,
-                };
-                self.topics.insert(name.to_owned(), topic);
+                let view = TopicView::new(worker, self.policy.clone());
+                self.topics.insert(name.to_owned(), FollowedTopic::new(state, view, keys, end, version));
                 return;
             }
         };
-        state.note(ViewProgress::Ended(refusal.to_owned()));
+        state.end(refusal.to_owned(), Duration::ZERO);
+    }
+
+    /// Begins a what-if. Returns its number, or why there is none.
+    fn begin_what_if(&mut self, worker: &mut Worker, name: &str, rule: WhatIfRule) -> Result<u64, String> {
+        let count: usize = self.topics.values_mut().map(|topic| topic.end_unwanted(worker)).sum();
+        if count >= MOST_WHAT_IFS {
+            return Err(format!(
+                "the server keeps {MOST_WHAT_IFS} what-ifs at a time: delete one, or wait until one is idle for ten minutes"
+            ));
+        }
+        let room = self.room_beside(None);
+        let topic = self.topics.get_mut(name).ok_or("the view has ended")?;
+        let bytes = topic.what_if_bytes();
+        if bytes > room {
+            let (bytes, room) = (bytes as f64 / 1e6, room as f64 / 1e6);
+            return Err(format!("it takes some {bytes:.0} MB, and --view-memory leaves {room:.0} MB"));
+        }
+        self.last_what_if += 1;
+        topic.begin_what_if(worker, self.last_what_if, rule);
+        Ok(self.last_what_if)
+    }
+
+    /// Returns the number of bytes that the views of all topics leave, or those of all but one.
+    fn room_beside(&self, beside: Option<&str>) -> u64 {
+        let others = self.topics.iter().filter(|(name, _)| Some(name.as_str()) != beside);
+        self.memory.saturating_sub(others.map(|(_, topic)| topic.bytes()).sum())
     }
 
     /// Goes on with a topic for a while.
     fn go_on(&mut self, worker: &mut Worker, name: &str) -> Result<()> {
+        let room = self.room_beside(Some(name));
         let folder = Arc::clone(&self.folder);
         let index = folder.read();
         // While the index is read nothing changes, so the groups that have come are all that readers see.
         self.take_all();
         let Some(topic) = self.topics.get_mut(name) else { return Ok(()) };
-        if topic.waiting.iter().any(|group| group.changes.is_none()) {
+        if topic.is_lost() {
             drop(index);
-            self.end(worker, name, "the topic was dropped, or could not be read".to_owned());
-            return Ok(());
-        }
-        if !topic.has_work() {
+            let why = "the topic was dropped, or could not be read".to_owned();
+            self.end(worker, name, why, Duration::ZERO);
             return Ok(());
         }
         let of_index = index.topic(name).context("a topic that is followed")?;
-        let is_done = topic.work(&index, of_index, Instant::now() + SLICE)?;
-        if is_done {
-            topic.commit(worker, &index, of_index)?;
+        let has_all = topic.work(&index, of_index, Instant::now() + SLICE)?;
+        if let Some(refusal) = topic.refusal(room) {
+            drop(index);
+            self.end(worker, name, refusal, REFUSED);
+            return Ok(());
         }
         topic.say();
+        match has_all {
+            false => {}
+            true if topic.decides_long() => {
+                drop(index);
+                topic.decide(worker);
+            }
+            true => {
+                topic.decide(worker);
+                topic.publish(worker, of_index)?;
+            }
+        }
         Ok(())
     }
 
-    /// Ends the view of a topic.
-    fn end(&mut self, worker: &mut Worker, name: &str, why: String) {
+    /// Ends the view of a topic. Nobody begins it anew before some time is over.
+    fn end(&mut self, worker: &mut Worker, name: &str, why: String, time: Duration) {
         if let Some(topic) = self.topics.remove(name) {
-            topic.state.note(ViewProgress::Ended(why));
-            topic.view.end(worker);
+            topic.state.end(why, time);
+            topic.end(worker);
         }
-    }
-}
-
-impl FollowedTopic {
-    fn has_work(&self) -> bool {
-        self.next < self.end || !self.waiting.is_empty() || !self.is_published
-    }
-
-    /// Takes over documents and changes. Returns whether the view has all that readers see.
-    fn work(&mut self, index: &IndexFolder, topic: &Topic, pause: Instant) -> Result<bool> {
-        let (mut docs, mut reader) = (TopicReader::new(topic)?, TopicReader::new(topic)?);
-        while self.next < self.end {
-            if Instant::now() >= pause {
-                return Ok(false);
-            }
-            let Some(doc) = docs.living_doc_from(self.next)?.filter(|doc| doc.number < self.end) else {
-                self.next = self.end;
-                break;
-            };
-            self.next = doc.number + 1;
-            self.view.add(index, &mut reader, &mut self.keys, &doc)?;
-            self.documents += 1;
-        }
-        while let Some(group) = self.waiting.front_mut() {
-            let Some(change) = group.changes.as_mut().and_then(VecDeque::pop_front) else {
-                self.version = group.version;
-                self.waiting.pop_front();
-                continue;
-            };
-            match change {
-                ShownChange::Came(number) if number >= LiveView::MOST_DOCS => bail!(TOO_MANY),
-                ShownChange::Came(number) => {
-                    // One that is not there has gone already, and a later group says so.
-                    if let Some(doc) = docs.doc(number)? {
-                        self.view.add(index, &mut reader, &mut self.keys, &doc)?;
-                        self.documents += 1;
-                        self.came.insert(DocId(number), doc.id);
-                    }
-                }
-                ShownChange::Went { number, id } => {
-                    if self.view.remove(DocId(number)) {
-                        self.documents -= 1;
-                        if self.came.remove(&DocId(number)).is_none() {
-                            self.went.insert(DocId(number), id);
-                        }
-                    }
-                }
-            }
-            if Instant::now() >= pause {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Decides, and makes a version of it.
-    fn commit(&mut self, worker: &mut Worker, index: &IndexFolder, topic: &Topic) -> Result<()> {
-        let (keys, mut reader) = (&mut self.keys, TopicReader::new(topic)?);
-        let changes = self.view.commit(worker, |view, doc| view.ask_again(index, &mut reader, keys, doc))?;
-        let lines = match self.is_published {
-            true => Some(self.lines(&mut reader, &changes)?),
-            false => None,
-        };
-        self.state.publish(self.version, &changes, (self.documents, self.view.cut), lines);
-        self.is_published = true;
-        (self.came, self.went) = Default::default();
-        Ok(())
-    }
-
-    /// Returns the lines of the feed for a version.
-    fn lines(&self, reader: &mut TopicReader, changes: &[ViewChange]) -> Result<Vec<String>> {
-        let gone = changes.iter().filter(|change| change.after.is_some());
-        let gone: HashSet<DocId> = gone.map(|change| change.doc).collect();
-        let mut lines = Vec::new();
-        let mut say = |id: &str, change, duplicate_of: Option<&str>| {
-            let line = FeedChange { version: self.version, id, change, duplicate_of };
-            lines.push(serde_json::to_string(&line)? + "\n");
-            anyhow::Ok(())
-        };
-        let mut id_of = |doc: DocId| anyhow::Ok(reader.doc(doc.0)?.map(|doc| doc.id).unwrap_or_default());
-        for id in self.went.values() {
-            say(id, "deleted", None)?;
-        }
-        for (_, id) in self.came.iter().filter(|(doc, _)| !gone.contains(doc)) {
-            say(id, "kept", None)?;
-        }
-        for change in changes.iter().filter(|change| !self.went.contains_key(&change.doc)) {
-            match change.after {
-                Some(removed) => say(&id_of(change.doc)?, "removed", Some(&id_of(removed.duplicate_of)?))?,
-                None if !self.came.contains_key(&change.doc) => say(&id_of(change.doc)?, "restored", None)?,
-                None => {}
-            }
-        }
-        Ok(lines)
-    }
-
-    /// Says how far the view is.
-    fn say(&self) {
-        if !self.is_published {
-            self.state.note(ViewProgress::Building(self.next, self.end));
-        }
-        self.state.seen.write().behind = self.waiting.len();
     }
 }

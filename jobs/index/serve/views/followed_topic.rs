@@ -1,0 +1,268 @@
+//! A topic whose view is kept.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use operators::DocId;
+use operators::flow::{LiveView, ViewChange};
+use operators::method::KeptKeys;
+use timely::worker::Worker;
+
+use super::topic_state::{FeedChange, NewVersion, TopicState, ViewProgress};
+use super::topic_view::TopicView;
+use super::what_ifs::{SeenWhatIf, WHAT_IF_MATCH_BYTES, WhatIfRule, WhatIfs};
+use crate::index::hidden_changes::{ShownChange, ShownGroup};
+use crate::index::index_folder::IndexFolder;
+use crate::index::topics::{Topic, TopicReader};
+
+/// Reason why a topic has no view.
+pub(super) const TOO_MANY: &str = "the topic has had too many documents for a view";
+
+/// Number of rows of the view from which on a decision takes long.
+const MANY: usize = 1000;
+/// About how many bytes a document that goes takes in a [`CleanSet`](crate::index::view::CleanSet).
+const GONE_BYTES: u64 = 120;
+
+/// A topic whose view is made, or is there and follows the changes.
+pub(super) struct FollowedTopic {
+    pub state: Arc<TopicState>,
+    view: TopicView,
+    keys: KeptKeys,
+    /// Documents from this number on, up to the end, are still to be read. Later ones are in the groups.
+    next: u64,
+    end: u64,
+    /// Changes that readers see and that the view lacks, the oldest first.
+    waiting: VecDeque<ShownGroup>,
+    /// Documents that are there.
+    documents: u64,
+    /// Version of the changes that the view has.
+    version: u64,
+    /// Ids of documents of the next version that have come and gone.
+    came: BTreeMap<DocId, String>,
+    went: BTreeMap<DocId, String>,
+    /// The last version that is seen.
+    published: Option<u64>,
+    what_ifs: WhatIfs,
+}
+
+impl FollowedTopic {
+    /// Begins the view of the first documents of a topic, up to `end`, which are those of a version.
+    pub fn new(state: Arc<TopicState>, view: TopicView, keys: KeptKeys, end: u64, version: u64) -> Self {
+        FollowedTopic {
+            state,
+            view,
+            keys,
+            next: 0,
+            end,
+            waiting: VecDeque::new(),
+            documents: 0,
+            version,
+            came: BTreeMap::new(),
+            went: BTreeMap::new(),
+            published: None,
+            what_ifs: WhatIfs::default(),
+        }
+    }
+
+    /// Notes changes that readers see.
+    pub fn wait_for(&mut self, group: ShownGroup) {
+        self.waiting.push_back(group);
+    }
+
+    /// Whether the topic cannot be followed any more.
+    pub fn is_lost(&self) -> bool {
+        self.waiting.iter().any(|group| group.changes.is_none())
+    }
+
+    /// Whether there are documents or changes that the version which is seen lacks.
+    pub fn has_work(&self) -> bool {
+        self.next < self.end || !self.waiting.is_empty() || self.published != Some(self.version)
+    }
+
+    /// Takes over documents and changes, and lets documents ask again. Returns whether the view has all that readers see, so that it
+    /// can be decided.
+    pub fn work(&mut self, index: &IndexFolder, topic: &Topic, pause: Instant) -> Result<bool> {
+        let (mut docs, mut reader) = (TopicReader::new(topic)?, TopicReader::new(topic)?);
+        while self.next < self.end {
+            if Instant::now() >= pause {
+                return Ok(false);
+            }
+            let Some(doc) = docs.living_doc_from(self.next)?.filter(|doc| doc.number < self.end) else {
+                self.next = self.end;
+                break;
+            };
+            self.next = doc.number + 1;
+            self.view.add(index, &mut reader, &mut self.keys, &doc)?;
+            self.documents += 1;
+        }
+        while let Some(group) = self.waiting.front_mut() {
+            let Some(change) = group.changes.as_mut().and_then(VecDeque::pop_front) else {
+                self.version = group.version;
+                self.waiting.pop_front();
+                continue;
+            };
+            match change {
+                ShownChange::Came(number) if number >= LiveView::MOST_DOCS => bail!(TOO_MANY),
+                ShownChange::Came(number) => {
+                    // One that is not there has gone already, and a later group says so.
+                    if let Some(doc) = docs.doc(number)? {
+                        self.view.add(index, &mut reader, &mut self.keys, &doc)?;
+                        self.documents += 1;
+                        self.came.insert(DocId(number), doc.id);
+                    }
+                }
+                ShownChange::Went { number, id } => {
+                    if self.view.remove(DocId(number)) {
+                        self.documents -= 1;
+                        if self.came.remove(&DocId(number)).is_none() {
+                            self.went.insert(DocId(number), id);
+                        }
+                    }
+                }
+            }
+            if Instant::now() >= pause {
+                return Ok(false);
+            }
+        }
+        while let Some(doc) = self.view.next_to_ask() {
+            self.view.ask_again(index, &mut reader, &mut self.keys, doc)?;
+            if Instant::now() >= pause {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the next decision takes long, so that nobody should wait for it.
+    pub fn decides_long(&self) -> bool {
+        self.view.undecided() > MANY
+    }
+
+    /// Decides about what has been taken over.
+    pub fn decide(&mut self, worker: &mut Worker) {
+        self.view.decide(worker);
+    }
+
+    /// Makes a version of what is decided, unless documents must ask again.
+    pub fn publish(&mut self, worker: &mut Worker, topic: &Topic) -> Result<()> {
+        if !self.view.is_settled() {
+            return Ok(());
+        }
+        let (changes, what_ifs) = (self.view.take_changes(), self.what_ifs.commit(worker, &self.view));
+        let mut reader = TopicReader::new(topic)?;
+        let lines = match self.published {
+            Some(_) => Some(self.lines(&mut reader, &changes)?),
+            None => None,
+        };
+        self.state.publish(NewVersion {
+            version: self.version,
+            end: topic.end_of_shown(),
+            documents: self.documents,
+            cut: self.view.cut,
+            led: self.view.led,
+            changes: &changes,
+            what_ifs: &what_ifs,
+            lines,
+        });
+        self.published = Some(self.version);
+        (self.came, self.went) = Default::default();
+        Ok(())
+    }
+
+    /// Whether decisions have changed since the version that is seen.
+    pub fn has_unseen_changes(&self) -> bool {
+        self.view.has_changes()
+    }
+
+    /// Begins a what-if, whose decisions are kept true from now on.
+    pub fn begin_what_if(&mut self, worker: &mut Worker, number: u64, rule: WhatIfRule) {
+        let changes = self.what_ifs.begin(worker, &mut self.view, number, &rule);
+        let mut what_if = SeenWhatIf::new(rule);
+        let seen = &mut *self.state.seen.write();
+        what_if.take(&changes, &seen.set, seen.set.gone().collect::<Vec<_>>());
+        seen.what_ifs.insert(number, what_if);
+    }
+
+    /// Ends what-ifs that nobody wants any more. Returns how many are left.
+    pub fn end_unwanted(&mut self, worker: &mut Worker) -> usize {
+        if self.what_ifs.count() > 0 {
+            let what_ifs = &mut self.state.seen.write().what_ifs;
+            what_ifs.retain(|_, what_if| !what_if.is_idle());
+            self.what_ifs.retain(worker, |number| what_ifs.contains_key(&number));
+        }
+        self.what_ifs.count()
+    }
+
+    /// Returns about how many bytes the view takes.
+    pub fn bytes(&self) -> u64 {
+        let seen = self.state.seen.read();
+        let what_ifs = self.what_ifs.count() as u64 * self.what_if_bytes();
+        self.view.bytes() + seen.set.gone_count() * GONE_BYTES + seen.feed_bytes() + what_ifs
+    }
+
+    /// Returns about how many bytes one more what-if takes.
+    pub fn what_if_bytes(&self) -> u64 {
+        let gone = self.state.seen.read().set.gone_count();
+        self.view.matches() * WHAT_IF_MATCH_BYTES + gone * GONE_BYTES
+    }
+
+    /// Returns why the view is refused, if it takes more than `room` bytes.
+    pub fn refusal(&self, room: u64) -> Option<String> {
+        let bytes = self.bytes();
+        (bytes > room).then(|| {
+            let all = match self.next < self.end {
+                true => bytes as f64 / self.next.max(1) as f64 * self.end as f64,
+                false => bytes as f64,
+            };
+            format!(
+                "there is no room for the view: --view-memory leaves {:.0} MB, and the view of all {} documents takes some {:.0} MB",
+                room as f64 / 1e6,
+                self.end.max(self.documents),
+                all / 1e6
+            )
+        })
+    }
+
+    /// Says how far the view is.
+    pub fn say(&self) {
+        if self.published.is_none() {
+            self.state.note(ViewProgress::Building(self.next, self.end));
+        }
+        self.state.seen.write().behind = self.waiting.len();
+    }
+
+    /// Ends the view and frees its memory.
+    pub fn end(mut self, worker: &mut Worker) {
+        self.what_ifs.retain(worker, |_| false);
+        self.view.end(worker);
+    }
+
+    /// Returns the lines of the feed for a version.
+    fn lines(&self, reader: &mut TopicReader, changes: &[ViewChange]) -> Result<Vec<String>> {
+        let gone = changes.iter().filter(|change| change.after.is_some());
+        let gone: HashSet<DocId> = gone.map(|change| change.doc).collect();
+        let mut lines = Vec::new();
+        let mut say = |id: &str, change, duplicate_of: Option<&str>| {
+            let line = FeedChange { version: self.version, id, change, duplicate_of };
+            lines.push(serde_json::to_string(&line)? + "\n");
+            anyhow::Ok(())
+        };
+        let mut id_of = |doc: DocId| anyhow::Ok(reader.doc(doc.0)?.map(|doc| doc.id).unwrap_or_default());
+        for id in self.went.values() {
+            say(id, "deleted", None)?;
+        }
+        for (_, id) in self.came.iter().filter(|(doc, _)| !gone.contains(doc)) {
+            say(id, "kept", None)?;
+        }
+        for change in changes.iter().filter(|change| !self.went.contains_key(&change.doc)) {
+            match change.after {
+                Some(removed) => say(&id_of(change.doc)?, "removed", Some(&id_of(removed.duplicate_of)?))?,
+                None if !self.came.contains_key(&change.doc) => say(&id_of(change.doc)?, "restored", None)?,
+                None => {}
+            }
+        }
+        Ok(lines)
+    }
+}
