@@ -93,11 +93,6 @@ impl Policy {
         Arc::new(move |doc, merit| self.rank(doc, || night_of(&manifest, numbering.number(doc)), merit))
     }
 
-    /// Whether the number of characters decides.
-    pub fn keeps_longest(&self) -> bool {
-        *self == Policy::Keep(Keep::Longest)
-    }
-
     /// Returns the field of a record that decides, if one does.
     pub fn field(&self) -> Option<&str> {
         match self {

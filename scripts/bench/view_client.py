@@ -8,6 +8,7 @@ of the server. Prints one line a figure. A server without a view is only inserte
 
 import http.client
 import json
+import multiprocessing
 import os
 import sys
 import threading
@@ -39,18 +40,20 @@ if has_view:
     view = json.loads(answer[1])
     print(f"view of {view['documents']} documents, {view['kept']} kept: {cpu() - before:.1f} CPU s, {time.monotonic() - began:.1f} s")
 
-seen, answered, end = {}, {}, threading.Event()
+answered = {}
 
 
-def follow(since):
-    connection = http.client.HTTPConnection(address)
+def follow(since, count, to):
+    """Reads the feed up to so many different documents. Sends when each came."""
+    seen, connection = {}, http.client.HTTPConnection(address, timeout=30)
     connection.request("GET", f"/topics/default/view/changes?since={since}")
     answer = connection.getresponse()
-    while not end.is_set():
-        line = answer.readline()
-        if not line:
-            return
-        seen.setdefault(json.loads(line)["id"], time.monotonic())
+    try:
+        while len(seen) < count and (line := answer.readline()):
+            seen.setdefault(json.loads(line)["id"], time.monotonic())
+    except TimeoutError:
+        pass
+    to.send(seen)
 
 
 def insert(client, first):
@@ -71,7 +74,10 @@ def insert(client, first):
 
 
 if has_view:
-    threading.Thread(target=follow, args=(view["version"],), daemon=True).start()
+    # Another process, so that the clients do not keep it waiting.
+    of_reader, to = multiprocessing.Pipe(duplex=False)
+    reader = multiprocessing.Process(target=follow, args=(view["version"], int(rate * seconds), to), daemon=True)
+    reader.start()
     time.sleep(0.5)
 first, before = time.monotonic() + 0.5, cpu()
 clients = [threading.Thread(target=insert, args=(client, first)) for client in range(CLIENTS)]
@@ -83,7 +89,7 @@ took = time.monotonic() - first
 if has_view:
     while json.loads(get("/topics/default/view")[1])["behind"] > 0:
         time.sleep(0.05)
-    time.sleep(1)
+    seen = of_reader.recv()
 count = len(answered)
 print(f"{count} documents in {took:.1f} s: {1e6 * (cpu() - before) / count:.0f} CPU us of the server for each")
 if not has_view:

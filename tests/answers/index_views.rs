@@ -67,7 +67,6 @@ fn a_view_has_counters_and_its_largest_clusters() {
     assert_eq!(view["documents"], 300);
     assert_eq!(view["kept"], here.counter("out", "kept"));
     assert_eq!(view["clusters"], here.counter("out", "clusters"));
-    assert_eq!(view["cut"], 0);
     let clusters = view["largest_clusters"].as_array().unwrap();
     assert_eq!(view["clusters"], clusters.len());
     let sizes: Vec<usize> = clusters.iter().map(|of| of["removed"].as_array().unwrap().len() + 1).collect();
@@ -78,6 +77,21 @@ fn a_view_has_counters_and_its_largest_clusters() {
     let largest = clusters[0]["id"].as_str().unwrap();
     assert!(said.contains(&format!("    {largest} stays, {} go: ", sizes[0] - 1)), "{said}");
     assert_eq!(said.lines().count(), 2);
+}
+
+#[test]
+fn a_view_knows_what_was_cleaned_away_of_posts() {
+    let here = Folder::new();
+    here.run("--quiet demo demo --mixture --documents 4000").ends(0);
+    here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
+    here.run("--quiet dedup demo/corpus.jsonl out").ends(0);
+    let ids = |lines: &str| -> BTreeSet<String> {
+        let id = |line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+        lines.lines().map(id).collect()
+    };
+    let kept = ids(&here.run("index view ix --kept").ends(0).stdout);
+    let of_dedup = here.objects("out/kept", ".jsonl");
+    assert_eq!(kept, of_dedup.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect());
 }
 
 #[test]

@@ -131,17 +131,14 @@ fn views_are_what_dedup_says_and_the_feed_gives_the_same() {
             thread::scope(|scope| {
                 let reader = scope.spawn(|| replayed.read(&server, since));
                 // Clients change the index at the same time.
-                let changes: Vec<_> = (0..8)
+                let changes: Vec<_> = (0..100)
                     .map(|client| {
                         let server = &server;
                         scope.spawn(move || {
-                            let first = round * 1000 + client * 50;
-                            for part in 0..5 {
-                                insert(server, first + part * 10..first + part * 10 + 10);
-                                delete(
-                                    server,
-                                    (first - 1000 + part * 7).max(client)..first - 1000 + part * 7 + 4,
-                                );
+                            let first = round * 1000 + client * 8;
+                            for part in 0..4 {
+                                insert(server, first + 2 * part..first + 2 * part + 2);
+                                delete(server, first - 1000 + part..first - 1000 + part + 1);
                             }
                         })
                     })

@@ -87,6 +87,35 @@ fn a_what_if_says_what_rethreshold_and_another_order_would_keep() {
 }
 
 #[test]
+fn later_documents_are_compared_as_those_with_which_a_view_begins() {
+    let here = Folder::new();
+    here.run("--quiet demo demo --mixture --documents 4000").ends(0);
+    let corpus = std::fs::read_to_string(here.path("demo/corpus.jsonl")).unwrap();
+    let mut lines: Vec<&str> = corpus.lines().collect();
+    // Kinds of documents are one after the other.
+    let mut random = Random(5);
+    (1..lines.len()).for_each(|at| lines.swap(at, random.below(at + 1)));
+    here.write("all.jsonl", lines.join("\n"));
+    here.write("first.jsonl", lines[..3000].join("\n"));
+    here.run("--quiet dedup all.jsonl out").ends(0);
+    here.run("--quiet index build ix first.jsonl --topic news").ends(0);
+    let server = HttpServer::start(&here, "--view");
+    assert_eq!(view(&server, "")["documents"], 3000);
+    for part in lines[3000..].chunks(100) {
+        let docs = part.iter().map(|line| {
+            let doc: Value = serde_json::from_str(line).unwrap();
+            json!({ "id": doc["id"], "text": doc["text"] }).to_string() + "\n"
+        });
+        let docs: String = docs.collect();
+        let answer = server.ask("POST", "/topics/news/insert", &[super::http::JSON_LINES], &docs);
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    wait_until("the view has all", LIMIT, || view(&server, "")["documents"] == 4000);
+    assert_eq!(snapshot(&server).1, ids(&here, "out"));
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
 fn four_what_ifs_are_kept_at_a_time() {
     let here = empty_index("auto");
     let server = HttpServer::start(&here, "--view");

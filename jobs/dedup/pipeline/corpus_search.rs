@@ -115,6 +115,8 @@ pub(crate) struct SearchResult {
     pub reference: SideCounts,
     /// Pairs before verification.
     pub candidates: u64,
+    /// Documents of which only those matches are known that decide.
+    pub crowd: u64,
     /// Comparisons, if the method counts them.
     pub comparisons: Option<Comparisons>,
     /// For each worker, its load in each pass of the search.
@@ -134,6 +136,7 @@ impl SearchResult {
             all.input.add(part.input);
             all.reference.add(part.reference);
             all.candidates += part.candidates;
+            all.crowd += part.crowd;
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
             all.records.append(&mut part.records);

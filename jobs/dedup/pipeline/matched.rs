@@ -97,7 +97,8 @@ impl Matched {
 
     /// Returns what was counted.
     pub fn counts(self) -> SearchResult {
-        SearchResult { candidates: self.compared, loads: vec![self.loads], ..SearchResult::default() }
+        let crowd = self.crowd.docs().len() as u64;
+        SearchResult { candidates: self.compared, crowd, loads: vec![self.loads], ..SearchResult::default() }
     }
 
     /// Returns what the documents of the crowd ask for in the next round; `None` after the last one.

@@ -32,6 +32,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use axum_server::accept::NoDelayAcceptor;
 use axum_server::{Handle, Server};
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -101,7 +102,11 @@ pub(super) fn serve(common: &Common, args: &ServeArgs) -> Result<u8> {
                 let server = axum_server::from_tcp(listener)?.acceptor(acceptor);
                 limited(server).handle(handle).serve(service).await?;
             }
-            None => limited(axum_server::from_tcp(listener)?).handle(handle).serve(service).await?,
+            None => {
+                // The feed of a view has a short part for each version, which is not to wait for the client's last word.
+                let server = axum_server::from_tcp(listener)?.acceptor(NoDelayAcceptor::new());
+                limited(server).handle(handle).serve(service).await?;
+            }
         }
         anyhow::Ok(())
     });

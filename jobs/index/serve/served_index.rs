@@ -68,7 +68,8 @@ impl ServedIndex {
         let (folder, groups) = (Arc::new(RwLock::new(folder)), Arc::new(Mutex::new(())));
         let start = || GroupCommit::start(Arc::clone(&folder), Arc::clone(&groups));
         let writer = (!args.read_only).then(start).transpose()?;
-        let views = || Views::start(Arc::clone(&folder), args.view_policy.clone(), args.view_memory);
+        let (policy, memory) = (args.view_policy.clone(), args.view_memory);
+        let views = || Views::start(Arc::clone(&folder), policy, memory, common.workers());
         let views = args.view.then(views).transpose()?;
         let background = match &writer {
             Some(_) => Background::maintain(Arc::clone(&folder), groups, args.merge_rate, common)?,

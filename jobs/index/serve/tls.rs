@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -18,7 +19,7 @@ impl ServeArgs {
     ///
     /// # Errors
     /// When a file is missing or has no certificate, and when the key does not fit.
-    pub fn tls(&self) -> Result<Option<RustlsAcceptor>> {
+    pub fn tls(&self) -> Result<Option<RustlsAcceptor<NoDelayAcceptor>>> {
         let (Some(chain), Some(key)) = (&self.tls_cert, &self.tls_key) else { return Ok(None) };
         let key_of_server =
             PrivateKeyDer::from_pem_file(key).with_context(|| format!("could not read the key \"{key}\""))?;
@@ -44,7 +45,7 @@ impl ServeArgs {
             .with_context(|| format!("the certificate \"{chain}\" and the key \"{key}\" do not fit"))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(config)));
-        Ok(Some(acceptor.handshake_timeout(HEADER_TIME)))
+        Ok(Some(acceptor.handshake_timeout(HEADER_TIME).acceptor(NoDelayAcceptor::new())))
     }
 }
 

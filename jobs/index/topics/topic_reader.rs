@@ -6,6 +6,7 @@ use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
 
 use super::memory::MemoryDoc;
+use super::met_texts::{IndexCandidate, MetTexts, meet_segment};
 use super::query_work::QueryWork;
 use super::segment::SegmentCursors;
 use super::table::IndexTable;
@@ -15,9 +16,6 @@ use crate::state::key_of_id;
 
 /// Largest number of texts that are candidates of one query.
 const MOST_CANDIDATES: usize = 10_000;
-/// Largest number of keys that a query looks at in one pass of one segment.
-const MOST_MET: usize = 1 << 17;
-
 /// A reader of a topic, with a cursor for each table of each segment.
 pub(in crate::index) struct TopicReader<'a> {
     topic: &'a Topic,
@@ -27,17 +25,6 @@ pub(in crate::index) struct TopicReader<'a> {
     cursors: Vec<SegmentCursors>,
     /// Counts of what the queries so far have looked at; `other_reads` is not counted here.
     work: QueryWork,
-}
-
-/// A text that may match a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::index) struct IndexCandidate {
-    /// Number of the text.
-    pub text: u64,
-    /// Number of bits in which the fingerprints differ; 0 without fingerprints.
-    pub distance: u32,
-    /// Whether it is known to be the text of the query.
-    pub is_equal: bool,
 }
 
 /// A document of a topic.
@@ -121,13 +108,21 @@ impl<'a> TopicReader<'a> {
     /// Finds the texts that may match a text with these keys. Returns whether some were left out, because there are
     /// more than [`MOST_CANDIDATES`]. `within`: the largest number of bits in which fingerprints may differ.
     ///
-    /// Cost: for each key and segment a seek, and the keys that it meets; for each candidate a seek among the sketches.
+    /// Cost: that of [`meet`](Self::meet) and [`sieve`](Self::sieve).
     pub fn candidates(
         &mut self,
         of: &TextKeys,
         kept: &KeptKeys,
         within: Option<u32>,
     ) -> Result<(Vec<IndexCandidate>, bool)> {
+        let met = self.meet(of, kept, within)?;
+        self.sieve(of, kept, met, |_| true)
+    }
+
+    /// Finds the texts that have one of these keys, or a near one, and those that are equal.
+    ///
+    /// Cost: for each key and segment a seek, and the keys that it meets.
+    pub fn meet(&mut self, of: &TextKeys, kept: &KeptKeys, within: Option<u32>) -> Result<MetTexts> {
         let (reads_before, mut number_reads) = (self.reads(), 0);
         let mut equal = self.equal_texts(of.identity)?;
         equal.sort_unstable();
@@ -177,6 +172,20 @@ impl<'a> TopicReader<'a> {
         }
         self.work.queries += 1;
         self.work.key_reads += self.reads() - reads_before - number_reads;
+        Ok(MetTexts { equal, met, is_cut })
+    }
+
+    /// Returns those of the texts with keys in common that may match by their sketches. `is_wanted`: whether a text is looked at.
+    ///
+    /// Cost: sorting the texts that are wanted, and for each a seek among the sketches.
+    pub fn sieve(
+        &mut self,
+        of: &TextKeys,
+        kept: &KeptKeys,
+        MetTexts { equal, mut met, mut is_cut }: MetTexts,
+        is_wanted: impl Fn(u64) -> bool,
+    ) -> Result<(Vec<IndexCandidate>, bool)> {
+        met.retain(|(text, ..)| is_wanted(*text));
         met.sort_unstable();
         let mut found = Vec::new();
         for same in met.chunk_by(|a, b| a.0 == b.0) {
@@ -357,27 +366,4 @@ impl<'a> TopicReader<'a> {
         let at = self.topic.segments.partition_point(|segment| segment.entry.end <= number);
         self.cursors.get_mut(at)
     }
-}
-
-/// Calls `meet` with the keys of a segment from the first to the last whose distance is one that counts, and their texts.
-/// Returns whether there are more keys than are looked at, and how many were.
-fn meet_segment(
-    cursors: &mut SegmentCursors,
-    pass: u64,
-    (first, last): (u128, u128),
-    distance: impl Fn(u128) -> Option<u32>,
-    mut meet: impl FnMut(u32, u64),
-) -> Result<(bool, u64)> {
-    let words = |key: u128| [pass, (key >> 64) as u64, key as u64];
-    let Some(cursor) = cursors.at(IndexTable::Keys, &words(first))? else { return Ok((false, 0)) };
-    let [pass, high, low] = words(last);
-    let mut left = MOST_MET;
-    cursor.read_to(&[pass, high, low, u64::MAX], [1, 2, 3], |row| {
-        if let Some(distance) = distance(u128::from(row.word(0)) << 64 | u128::from(row.word(1))) {
-            meet(distance, row.word(2));
-        }
-        left -= 1;
-        left > 0
-    })?;
-    Ok((left == 0, (MOST_MET - left) as u64))
 }

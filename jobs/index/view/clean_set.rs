@@ -10,8 +10,6 @@ use operators::{DocId, Reason, Removed, Similarity};
 pub(in crate::index) struct CleanSet {
     /// Number of documents that are there.
     pub documents: u64,
-    /// Number of documents that may have matches which were not looked at, because too many resemble them.
-    pub cut: u64,
     gone: HashMap<DocId, Removed>,
     /// Each document that goes, behind the one that stays in its place.
     members: BTreeSet<(DocId, DocId)>,

@@ -1,14 +1,15 @@
 //! The clean set of a topic: which of its documents stay, as `dedup` of its export says.
 //!
-//! `asked_doc.rs` finds the matches of a document in the index, `greedy.rs` decides, and `clean_set.rs` holds what is decided.
-//! `print.rs` is the tool `index view`. This room uses `topics` and the policies of `nightly`; the tools use it.
+//! `topic_matches.rs` finds the matches by the pipeline of `dedup`, `decided.rs` decides, and `clean_set.rs` holds what is decided.
+//! `print.rs` is the tool `index view`. This room uses `topics`, the pipeline and the policies of `nightly`; the tools and the views of a
+//! server use it.
 
-mod asked_doc;
 mod clean_set;
-mod greedy;
+mod decided;
 mod print;
+mod topic_matches;
 
-pub(super) use asked_doc::AskedDoc;
 pub(super) use clean_set::{CleanSet, similarity};
-pub(super) use greedy::{NO_TEXTS, clean_set};
+pub(super) use decided::{NO_TEXTS, clean_set};
 pub(super) use print::{ViewArgs, policy_of_index, print_view};
+pub(super) use topic_matches::{TopicMatches, TopicTexts};

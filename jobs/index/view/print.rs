@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::clean_set::{CleanSet, similarity};
-use super::greedy::clean_set;
+use super::decided::clean_set;
 use crate::Common;
 use crate::cli::terminal::print;
 use crate::index::answer_lines::print_line;
@@ -52,8 +52,6 @@ struct PrintedView<'t> {
     kept: u64,
     clusters: usize,
     largest: usize,
-    /// Documents that may have matches which were not looked at.
-    cut: u64,
     largest_clusters: Vec<PrintedCluster>,
 }
 
@@ -115,21 +113,15 @@ impl<'t> PrintedView<'t> {
             kept: set.kept(),
             clusters: clusters.len(),
             largest: clusters.first().map_or(0, |(size, _)| *size),
-            cut: set.cut,
             largest_clusters,
         })
     }
 
     fn for_people(&self) -> String {
-        let PrintedView { topic, documents, kept, clusters, largest, cut, .. } = self;
+        let PrintedView { topic, documents, kept, clusters, largest, .. } = self;
         let mut said = format!(
             "topic {topic}: {documents} documents, of which {kept} stay; {clusters} clusters, the largest of {largest} documents\n"
         );
-        if *cut > 0 {
-            said += &format!(
-                "{cut} documents may have matches that were not looked at: too many resemble them\n"
-            );
-        }
         for PrintedCluster { id, removed } in &self.largest_clusters {
             let shown = removed.iter().take(SHOWN).map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
             let others = if removed.len() > SHOWN { ", …" } else { "" };

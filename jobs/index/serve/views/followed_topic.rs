@@ -10,12 +10,13 @@ use operators::flow::{LiveView, ViewChange};
 use operators::method::KeptKeys;
 use timely::worker::Worker;
 
-use super::topic_state::{FeedChange, NewVersion, TopicState, ViewProgress};
+use super::topic_state::{FeedChange, NewVersion, TopicState};
 use super::topic_view::TopicView;
 use super::what_ifs::{SeenWhatIf, WHAT_IF_MATCH_BYTES, WhatIfRule, WhatIfs};
 use crate::index::hidden_changes::{ShownChange, ShownGroup};
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{Topic, TopicReader};
+use crate::index::view::TopicMatches;
 
 /// Reason why a topic has no view.
 pub(super) const TOO_MANY: &str = "the topic has had too many documents for a view";
@@ -30,9 +31,8 @@ pub(super) struct FollowedTopic {
     pub state: Arc<TopicState>,
     view: TopicView,
     keys: KeptKeys,
-    /// Documents from this number on, up to the end, are still to be read. Later ones are in the groups.
-    next: u64,
-    end: u64,
+    /// Whether it has the documents with which it begins. Later ones are in the groups.
+    is_built: bool,
     /// Changes that readers see and that the view lacks, the oldest first.
     waiting: VecDeque<ShownGroup>,
     /// Documents that are there.
@@ -48,14 +48,13 @@ pub(super) struct FollowedTopic {
 }
 
 impl FollowedTopic {
-    /// Begins the view of the first documents of a topic, up to `end`, which are those of a version.
-    pub fn new(state: Arc<TopicState>, view: TopicView, keys: KeptKeys, end: u64, version: u64) -> Self {
+    /// Begins the view of a topic. `version`: that of the documents with which it begins.
+    pub fn new(state: Arc<TopicState>, view: TopicView, keys: KeptKeys, version: u64) -> Self {
         FollowedTopic {
             state,
             view,
             keys,
-            next: 0,
-            end,
+            is_built: false,
             waiting: VecDeque::new(),
             documents: 0,
             version,
@@ -78,25 +77,20 @@ impl FollowedTopic {
 
     /// Whether there are documents or changes that the version which is seen lacks.
     pub fn has_work(&self) -> bool {
-        self.next < self.end || !self.waiting.is_empty() || self.published != Some(self.version)
+        self.is_built && (!self.waiting.is_empty() || self.published != Some(self.version))
     }
 
-    /// Takes over documents and changes, and lets documents ask again. Returns whether the view has all that readers see, so that it
+    /// Takes over the documents with which the view begins.
+    pub fn load(&mut self, found: TopicMatches) {
+        self.documents = found.chars.len() as u64;
+        self.view.load(found);
+        self.is_built = true;
+    }
+
+    /// Takes over changes, and lets documents ask again. Returns whether the view has all that readers see, so that it
     /// can be decided.
     pub fn work(&mut self, index: &IndexFolder, topic: &Topic, pause: Instant) -> Result<bool> {
         let (mut docs, mut reader) = (TopicReader::new(topic)?, TopicReader::new(topic)?);
-        while self.next < self.end {
-            if Instant::now() >= pause {
-                return Ok(false);
-            }
-            let Some(doc) = docs.living_doc_from(self.next)?.filter(|doc| doc.number < self.end) else {
-                self.next = self.end;
-                break;
-            };
-            self.next = doc.number + 1;
-            self.view.add(index, &mut reader, &mut self.keys, &doc)?;
-            self.documents += 1;
-        }
         while let Some(group) = self.waiting.front_mut() {
             let Some(change) = group.changes.as_mut().and_then(VecDeque::pop_front) else {
                 self.version = group.version;
@@ -210,26 +204,18 @@ impl FollowedTopic {
 
     /// Returns why the view is refused, if it takes more than `room` bytes.
     pub fn refusal(&self, room: u64) -> Option<String> {
-        let bytes = self.bytes();
+        let (bytes, documents) = (self.bytes(), self.documents);
         (bytes > room).then(|| {
-            let all = match self.next < self.end {
-                true => bytes as f64 / self.next.max(1) as f64 * self.end as f64,
-                false => bytes as f64,
-            };
             format!(
-                "there is no room for the view: --view-memory leaves {:.0} MB, and the view of all {} documents takes some {:.0} MB",
+                "there is no room for the view: --view-memory leaves {:.1} MB, and the view of {documents} documents takes some {:.1} MB",
                 room as f64 / 1e6,
-                self.end.max(self.documents),
-                all / 1e6
+                bytes as f64 / 1e6
             )
         })
     }
 
-    /// Says how far the view is.
+    /// Says how many changes wait.
     pub fn say(&self) {
-        if self.published.is_none() {
-            self.state.note(ViewProgress::Building(self.next, self.end));
-        }
         self.state.seen.write().behind = self.waiting.len();
     }
 

@@ -29,6 +29,8 @@ pub(super) struct SeenView {
     /// Number behind the last document of this version.
     pub end: u64,
     pub set: CleanSet,
+    /// Number of documents that may have matches which were not looked at, because too many resemble them.
+    pub cut: u64,
     /// Number of documents that were compared with those alone that stay.
     pub led: u64,
     /// What-ifs that clients want, by their numbers.
@@ -70,7 +72,7 @@ pub(super) struct NewVersion<'v> {
     /// Number behind the last document of this version.
     pub end: u64,
     pub documents: u64,
-    /// As those of [`CleanSet`] and [`SeenView`].
+    /// As those of [`SeenView`].
     pub cut: u64,
     pub led: u64,
     /// Changes of decisions.
@@ -130,8 +132,8 @@ impl TopicState {
         for change in new.changes {
             seen.set.decide(change.doc, change.after);
         }
-        (seen.set.documents, seen.set.cut) = (new.documents, new.cut);
-        (seen.version, seen.end, seen.led) = (new.version, new.end, new.led);
+        seen.set.documents = new.documents;
+        (seen.version, seen.end, seen.cut, seen.led) = (new.version, new.end, new.cut, new.led);
         seen.progress = ViewProgress::Ready;
         for (number, what_if) in &mut seen.what_ifs {
             let changes = new.what_ifs.get(number).map_or(&[][..], |changes| changes);

@@ -10,9 +10,11 @@ use operators::method::KeptKeys;
 use operators::{DocId, Merit, Reason, Removed, Similarity};
 use timely::worker::Worker;
 
+use super::asked_doc::AskedDoc;
+use super::text_sets::TextSets;
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{IndexedDoc, TopicReader};
-use crate::index::view::AskedDoc;
+use crate::index::view::TopicMatches;
 use crate::nightly::Policy;
 
 /// Numbers of characters of documents, by the documents' numbers.
@@ -20,20 +22,20 @@ type TextLengths = Rc<RefCell<Vec<u32>>>;
 
 /// Decides which documents of a topic stay. Documents come in the order of their numbers.
 ///
-/// **Families.** A document with many candidates is compared with those alone that stay: it is *led*. So a family of n documents takes
+/// **Families.** A document that shares keys with many texts is compared with those alone that stay: it is *led*. So a family of n documents takes
 /// n matches, and not their square. While two led documents stay they have been compared, since one of them has asked while the other
 /// one stayed. When a document stays again, a led one may have passed it over, so it asks again, of all that stay. The same documents
 /// stay as by all matches; a led one that goes may be named after another document that stays than the most similar one.
 ///
-/// Memory: that of [`LiveView`], 5 bytes for each document that has ever come, and 24 for each that goes.
+/// Memory: that of [`LiveView`], 6 bytes for each document that has ever come, and 48 MB of [`TextSets`].
 pub(super) struct TopicView {
     live: LiveView,
     policy: Policy,
     lengths: TextLengths,
     /// Whether each document is there.
     is_there: Vec<bool>,
-    /// Documents whose text goes: they match another one that stays.
-    gone_texts: HashSet<DocId>,
+    /// Whether the text of each document goes: it matches another one that stays.
+    text_goes: Vec<bool>,
     /// Documents of the group that match an earlier one which stays, by what is known before the group is decided.
     expected_to_go: HashSet<DocId>,
     /// Documents that stay again, and have not asked yet which others match.
@@ -47,6 +49,8 @@ pub(super) struct TopicView {
     pub cut: u64,
     /// Number of documents that were led.
     pub led: u64,
+    /// Sets of texts that were compared lately.
+    sets: TextSets,
 }
 
 impl TopicView {
@@ -58,7 +62,7 @@ impl TopicView {
             policy,
             lengths,
             is_there: Vec::new(),
-            gone_texts: HashSet::new(),
+            text_goes: Vec::new(),
             expected_to_go: HashSet::new(),
             again: BTreeSet::new(),
             round: 1,
@@ -66,7 +70,33 @@ impl TopicView {
             changed: BTreeMap::new(),
             cut: 0,
             led: 0,
+            sets: TextSets::default(),
         }
+    }
+
+    /// Takes over the documents of a topic, with their matches.
+    pub fn load(&mut self, found: TopicMatches) {
+        for &(doc, chars) in &found.chars {
+            self.note(doc, chars);
+        }
+        self.led = found.led;
+        for (doc, first) in found.matches.copies {
+            self.live.insert(doc, Some(first), []);
+        }
+        for of_doc in found.matches.pairs.chunk_by(|one, other| one.0.high == other.0.high) {
+            let near = of_doc.iter().map(|(pair, similarity)| (pair.low, *similarity));
+            self.live.insert(of_doc[0].0.high, None, near);
+        }
+    }
+
+    /// Notes that a document is there. `chars`: number of characters of its text, since a what-if may ask for the longest.
+    fn note(&mut self, doc: DocId, chars: u32) {
+        let mut lengths = self.lengths.borrow_mut();
+        lengths.resize(doc.0 as usize + 1, 0);
+        lengths[doc.0 as usize] = chars;
+        self.is_there.resize(doc.0 as usize + 1, false);
+        self.text_goes.resize(doc.0 as usize + 1, false);
+        self.is_there[doc.0 as usize] = true;
     }
 
     /// Adds a document, whose number is higher than those before.
@@ -77,27 +107,21 @@ impl TopicView {
         keys: &mut KeptKeys,
         doc: &IndexedDoc,
     ) -> Result<()> {
-        let (asked, doc) = (AskedDoc::ask(index, reader, keys, doc)?, DocId(doc.number));
-        self.cut += u64::from(asked.is_cut);
-        // A what-if may ask for the longest.
-        let mut lengths = self.lengths.borrow_mut();
-        lengths.resize(doc.0 as usize + 1, 0);
-        lengths[doc.0 as usize] = asked.chars;
-        drop(lengths);
+        let asked = AskedDoc::ask(index, reader, keys, doc, |text| self.may_stay(text))?;
+        let doc = asked.doc;
+        (self.cut, self.led) = (self.cut + u64::from(asked.is_cut), self.led + u64::from(asked.is_led));
         let identical = self.first_there(reader, &asked.equal)?;
         let near = match identical {
             Some(_) => Vec::new(),
             None => self.near(index, reader, &asked)?,
         };
-        self.led += u64::from(asked.is_led());
         if !self.policy.reorders()
             && (identical.is_some() || near.iter().any(|(other, _)| self.stays(*other)))
         {
             self.expected_to_go.insert(doc);
         }
         self.live.insert(doc, identical, near);
-        self.is_there.resize(doc.0 as usize + 1, false);
-        self.is_there[doc.0 as usize] = true;
+        self.note(doc, asked.chars);
         Ok(())
     }
 
@@ -117,10 +141,7 @@ impl TopicView {
         let mut again: BTreeSet<DocId> = std::mem::take(&mut self.expected_to_go).into_iter().collect();
         for change in changes {
             let text_goes = |of: Option<Removed>| matches!(of, Some(Removed { tie: Reason::Similar(_), .. }));
-            match text_goes(change.after) {
-                true => _ = self.gone_texts.insert(change.doc),
-                false => _ = self.gone_texts.remove(&change.doc),
-            }
+            self.text_goes[change.doc.0 as usize] = text_goes(change.after);
             // A text stays again also if a document that comes makes it the first of two.
             match change.after.is_none() || text_goes(change.before) && !text_goes(change.after) {
                 true => _ = again.insert(change.doc),
@@ -184,7 +205,7 @@ impl TopicView {
     ) -> Result<()> {
         // One that has gone meanwhile need not be compared.
         if let Some(row) = reader.doc(doc.0)? {
-            let asked = AskedDoc::ask(index, reader, keys, &row)?;
+            let asked = AskedDoc::ask(index, reader, keys, &row, |text| self.may_stay(text))?;
             let near = self.near(index, reader, &asked)?;
             self.live.tie(doc, near);
         }
@@ -215,7 +236,7 @@ impl TopicView {
     /// Returns about how many bytes it takes.
     pub fn bytes(&self) -> u64 {
         let numbers = self.is_there.len() as u64;
-        self.live.bytes() + 5 * numbers + 24 * self.gone_texts.len() as u64
+        self.live.bytes() + 6 * numbers + self.sets.bytes() as u64
     }
 
     /// Ends the view and frees its memory.
@@ -225,21 +246,17 @@ impl TopicView {
 
     /// Returns a document of each text that matches, if it is there: of all texts, or of those that stay if the candidates are many.
     fn near(
-        &self,
+        &mut self,
         index: &IndexFolder,
         reader: &mut TopicReader,
         asked: &AskedDoc,
     ) -> Result<Vec<(DocId, Option<Similarity>)>> {
         let mut near = Vec::new();
-        for &(text, similarity) in &asked.near {
-            near.extend(self.first_there(reader, &[text])?.map(|other| (other, similarity)));
-        }
-        for candidate in &asked.many {
-            if let Some(other) =
-                self.first_there(reader, &[candidate.text])?.filter(|other| self.stays(*other))
-            {
-                let matching = asked.matches(index, reader, *candidate)?;
-                near.extend(matching.map(|similarity| (other, similarity)));
+        for candidate in &asked.candidates {
+            let other = self.first_there(reader, &[candidate.text])?;
+            if let Some(other) = other.filter(|other| !asked.is_led || self.stays(*other)) {
+                let matching = asked.similarity(index, reader, &mut self.sets, candidate.text)?;
+                near.extend(matching.map(|similarity| (other, Some(similarity))));
             }
         }
         Ok(near)
@@ -249,7 +266,11 @@ impl TopicView {
     fn first_there(&self, reader: &mut TopicReader, texts: &[u64]) -> Result<Option<DocId>> {
         let mut numbers = Vec::new();
         for text in texts {
-            reader.docs_of(*text, 1, &mut numbers)?;
+            // A text has the number of the first document that had it.
+            match self.is_there(DocId(*text)) {
+                true => numbers.push(*text),
+                false => reader.docs_of(*text, 1, &mut numbers)?,
+            }
         }
         Ok(numbers.into_iter().map(DocId).filter(|doc| self.is_there(*doc)).min())
     }
@@ -258,9 +279,15 @@ impl TopicView {
         self.is_there.get(doc.0 as usize).is_some_and(|is_there| *is_there)
     }
 
+    /// Whether a text may stay, by what is known of the first document that had it.
+    fn may_stay(&self, text: u64) -> bool {
+        !self.is_there(DocId(text)) || self.stays(DocId(text))
+    }
+
     /// Whether the text of a document stays, by what is known.
     fn stays(&self, doc: DocId) -> bool {
-        !self.gone_texts.contains(&doc) && !self.expected_to_go.contains(&doc)
+        let goes = self.text_goes.get(doc.0 as usize).is_some_and(|goes| *goes);
+        !goes && !self.expected_to_go.contains(&doc)
     }
 }
 

@@ -136,7 +136,7 @@ async fn view(
         "kept": seen.set.kept(),
         "clusters": clusters.len(),
         "largest": clusters.first().map_or(0, |(size, _)| *size),
-        "cut": seen.set.cut,
+        "cut": seen.cut,
         "behind": seen.behind,
     })))
 }

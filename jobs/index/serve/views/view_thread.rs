@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use timely::worker::Worker;
 use tokio::sync::oneshot;
 
+use super::build::{ViewBuilder, ViewPlan};
 use super::followed_topic::{FollowedTopic, TOO_MANY};
 use super::topic_state::{TopicState, ViewProgress};
 use super::topic_view::TopicView;
@@ -19,7 +20,7 @@ use super::what_ifs::{MOST_WHAT_IFS, WhatIfRule};
 use crate::index::hidden_changes::{Follower, ShownGroup};
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::Topic;
-use crate::index::view::NO_TEXTS;
+use crate::index::view::{NO_TEXTS, TopicMatches};
 use crate::nightly::Policy;
 
 /// Time for which the index is read at once, while changes wait.
@@ -42,6 +43,8 @@ pub(in crate::index::serve) struct Views {
 enum ViewMessage {
     /// The view of a topic is asked for.
     Asked(String, Arc<TopicState>),
+    /// The matches of the documents are found with which a view begins.
+    Built(ViewPlan, Result<TopicMatches>),
     /// A what-if of a topic is asked for. The answer is its number, or why there is none.
     WhatIf(String, WhatIfRule, oneshot::Sender<Result<u64, String>>),
     /// Some what-ifs are not wanted any more.
@@ -54,9 +57,19 @@ enum ViewMessage {
 
 impl Views {
     /// Starts the thread. `policy`: which of two matching documents stays. `memory`: the number of bytes that all views may take.
-    pub fn start(folder: Arc<RwLock<IndexFolder>>, policy: Policy, memory: u64) -> Result<Self> {
+    /// `threads`: number of threads that look for the matches of a new view.
+    pub fn start(
+        folder: Arc<RwLock<IndexFolder>>,
+        policy: Policy,
+        memory: u64,
+        threads: usize,
+    ) -> Result<Self> {
         let (messages, received) = channel();
-        let shown = messages.clone();
+        let (shown, built) = (messages.clone(), messages.clone());
+        let builder =
+            ViewBuilder::start(Arc::clone(&folder), policy.clone(), threads, move |plan, found| {
+                _ = built.send(ViewMessage::Built(plan, found));
+            })?;
         {
             let mut folder = folder.write();
             // Without the thread nobody follows.
@@ -73,6 +86,7 @@ impl Views {
                     policy: of_thread,
                     memory,
                     messages,
+                    builder,
                     topics: HashMap::new(),
                     asked: Vec::new(),
                     last_what_if: 0,
@@ -130,6 +144,7 @@ struct ViewThread {
     /// Number of bytes that all views may take.
     memory: u64,
     messages: Receiver<ViewMessage>,
+    builder: ViewBuilder,
     topics: HashMap<String, FollowedTopic>,
     /// What is asked for, and that the engine must begin or end.
     asked: Vec<ViewMessage>,
@@ -155,7 +170,8 @@ impl ViewThread {
             }
             for asked in std::mem::take(&mut self.asked) {
                 match asked {
-                    ViewMessage::Asked(topic, state) => self.begin(worker, &topic, state),
+                    ViewMessage::Asked(topic, state) => self.begin(worker, topic, state),
+                    ViewMessage::Built(plan, found) => self.load(worker, &plan, found),
                     // A what-if begins with the version that is seen.
                     ViewMessage::WhatIf(ref topic, ..)
                         if self.topics.get(topic).is_some_and(FollowedTopic::has_unseen_changes) =>
@@ -199,11 +215,11 @@ impl ViewThread {
     }
 
     /// Begins the view of a topic.
-    fn begin(&mut self, worker: &mut Worker, name: &str, state: Arc<TopicState>) {
+    fn begin(&mut self, worker: &mut Worker, topic: String, state: Arc<TopicState>) {
         let (followed, keys, keeps_texts) = {
             let folder = &mut *self.folder.write();
-            let end = folder.topics.get(name).map(Topic::end_of_shown);
-            let followed = end.and_then(|end| Some((end, folder.follower.as_mut()?.follow(name))));
+            let end = folder.topics.get(&topic).map(Topic::end_of_shown);
+            let followed = end.and_then(|end| Some((end, folder.follower.as_mut()?.follow(&topic))));
             (followed, folder.keys.clone(), folder.settings.texts)
         };
         let refusal = match followed {
@@ -212,11 +228,26 @@ impl ViewThread {
             Some((end, _)) if end > LiveView::MOST_DOCS => TOO_MANY,
             Some((end, version)) => {
                 let view = TopicView::new(worker, self.policy.clone());
-                self.topics.insert(name.to_owned(), FollowedTopic::new(state, view, keys, end, version));
+                let followed = FollowedTopic::new(Arc::clone(&state), view, keys, version);
+                self.topics.insert(topic.clone(), followed);
+                self.builder.build(ViewPlan { topic, state, end });
                 return;
             }
         };
         state.end(refusal.to_owned(), Duration::ZERO);
+    }
+
+    /// Takes over the documents with which a view begins.
+    fn load(&mut self, worker: &mut Worker, plan: &ViewPlan, found: Result<TopicMatches>) {
+        let topic = self.topics.get_mut(&plan.topic);
+        let Some(topic) = topic.filter(|topic| Arc::ptr_eq(&topic.state, &plan.state)) else { return };
+        match found {
+            Ok(found) => topic.load(found),
+            Err(error) => {
+                let why = cluster::one_line(&format!("{error:#}")).into_owned();
+                self.end(worker, &plan.topic, why, Duration::ZERO);
+            }
+        }
     }
 
     /// Begins a what-if. Returns its number, or why there is none.

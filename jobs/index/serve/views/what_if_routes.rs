@@ -119,7 +119,7 @@ fn what_if(seen: &SeenView, number: u64) -> Result<Value, ApiError> {
         "would_stay": what_if.would_stay.len(),
         "would_go": what_if.would_go.len(),
         // Matches of those that were led with documents that do not stay are not known.
-        "exact": seen.led == 0 && seen.set.cut == 0,
+        "exact": seen.led == 0 && seen.cut == 0,
     }))
 }
 

@@ -1,0 +1,123 @@
+//! The matches of the documents of a topic, as `dedup` finds them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use cluster::{Stores, text_of_path};
+use datasets::Reading;
+use operators::method::Method;
+use operators::text::{Clean, Cleaner};
+use operators::{DocId, Matches, Merit, Pair};
+use serde_json::json;
+
+use crate::corpus::plan::Plan;
+use crate::corpus::run::Run;
+use crate::dedup::pipeline::NoEarlier;
+use crate::dedup::pipeline::{CorpusSearch, find, map};
+use crate::index::topics::{Topic, TopicReader};
+use crate::nightly::Policy;
+
+/// Number of documents that are read at a time.
+const AT_ONCE: usize = 1000;
+
+/// The documents of a topic in a file, so that they can be searched as any corpus is, while the index goes on.
+///
+/// Disk: the texts, and what a run of `dedup` maps of them.
+pub(in crate::index) struct TopicTexts {
+    folder: PathBuf,
+    file: BufWriter<File>,
+    found: TopicMatches,
+}
+
+/// The matches of the documents of a topic, which are named by their numbers in the index.
+#[derive(Default)]
+pub(in crate::index) struct TopicMatches {
+    /// Each document that is there, and the number of characters of its text.
+    pub chars: Vec<(DocId, u32)>,
+    /// All matches of most documents, and of those with very many candidates the ones that decide.
+    pub matches: Matches,
+    /// Number of documents of which not all matches are known.
+    pub led: u64,
+}
+
+impl TopicTexts {
+    /// Begins without documents. `folder`: an empty one, which the caller removes.
+    pub fn new(folder: &Path) -> Result<Self> {
+        let file = BufWriter::new(File::create(folder.join("documents.jsonl"))?);
+        Ok(TopicTexts { folder: folder.to_path_buf(), file, found: TopicMatches::default() })
+    }
+
+    /// Adds up to a thousand documents from a number on, below `end`. Returns the number from which on the next call goes on; `None`
+    /// after the last document.
+    pub fn add(&mut self, topic: &Topic, from: u64, end: u64) -> Result<Option<u64>> {
+        let (mut docs, mut texts, mut next) = (TopicReader::new(topic)?, TopicReader::new(topic)?, from);
+        for _ in 0..AT_ONCE {
+            let Some(doc) = docs.living_doc_from(next)?.filter(|doc| doc.number < end) else {
+                return Ok(None);
+            };
+            next = doc.number + 1;
+            let text = texts.text(doc.text)?;
+            self.found.chars.push((DocId(doc.number), text.chars().count() as u32));
+            serde_json::to_writer(&mut self.file, &json!({ "id": doc.number.to_string(), "text": text }))?;
+            self.file.write_all(b"\n")?;
+        }
+        Ok(Some(next))
+    }
+
+    /// Finds the matches. `policy`: which of two matching documents stays; it says which matches decide. `threads`: number of
+    /// threads of the search.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn matches(self, method: &Method, policy: &Policy, threads: usize) -> Result<TopicMatches> {
+        let TopicTexts { folder, file, mut found } = self;
+        file.into_inner().context("could not write the texts of a topic")?;
+        if found.chars.is_empty() {
+            return Ok(found);
+        }
+        let file = text_of_path(folder.join("documents.jsonl").as_os_str());
+        let plan = Plan::new(&Stores::new(), &[], &[file], Some("jsonl"), None, &folder)?;
+        let run = Run::alone(plan, Reading::default(), threads, &Arc::default());
+        let maps = folder.join("maps");
+        let order = policy.clone();
+        // The texts of an index are cleaned, and have marks that would be cleaned away.
+        let method = Method { cleaner: Cleaner::new(Clean::None), ..method.clone() };
+        let search = CorpusSearch {
+            leaders: Some(Arc::new(move |doc, merit: &dyn Fn() -> Merit| order.rank(doc, || doc.0, merit))),
+            ..CorpusSearch::in_folder(&maps, run.clone(), method)
+        };
+        let (mapped, counts) = map(search)?;
+        if counts.input.docs != found.chars.len() as u64 {
+            bail!("{} of {} documents of a topic were read", counts.input.docs, found.chars.len());
+        }
+        let progress = Arc::clone(&run.progress);
+        let of_workers = run.group.run(move |worker| {
+            let at = progress.worker(worker.index());
+            let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
+            let mut matches = Matches::default();
+            clusters.decide(worker, |batch, _| {
+                let number = |doc: DocId| anyhow::Ok(DocId(batch.id(doc).parse()?));
+                for &(doc, first) in &batch.matches().copies {
+                    matches.copies.push((number(doc)?, number(first)?));
+                }
+                for &(pair, similarity) in &batch.matches().pairs {
+                    let pair = Pair::new(number(pair.low)?, number(pair.high)?, pair.distance);
+                    matches.pairs.push((pair, similarity));
+                }
+                anyhow::Ok(())
+            })?;
+            anyhow::Ok((matches, counts.crowd))
+        })?;
+        for (matches, crowd) in of_workers {
+            found.matches.copies.extend(matches.copies);
+            found.matches.pairs.extend(matches.pairs);
+            found.led += crowd;
+        }
+        found.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
+        found.matches.pairs.sort_unstable_by_key(|(pair, _)| (pair.high, pair.low));
+        Ok(found)
+    }
+}
