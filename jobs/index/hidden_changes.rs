@@ -75,6 +75,11 @@ impl Follower {
         self.shown
     }
 
+    /// Follows a topic no more.
+    pub fn leave(&mut self, topic: &str) {
+        self.topics.remove(topic);
+    }
+
     /// Returns the topics that are followed.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         self.topics.iter().map(String::as_str)

@@ -1,6 +1,7 @@
 //! Tests of what-ifs, and of what a view may take: its memory, an index that another process changes, kills.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
 use std::thread;
 use std::time::Duration;
 
@@ -116,6 +117,51 @@ fn later_documents_are_compared_as_those_with_which_a_view_begins() {
 }
 
 #[test]
+fn documents_that_go_while_a_view_is_made_let_the_others_ask_again() {
+    let here = Folder::new();
+    here.run("--quiet demo demo --mixture --documents 6000").ends(0);
+    here.run("--quiet index build ix demo/corpus.jsonl --topic news").ends(0);
+    let kept = here.run("--quiet index view ix --topic news --kept").ends(0).stdout;
+    let server = HttpServer::start(&here, "--view");
+    assert_eq!(server.ask("GET", "/topics/news/view", &[], "").status, 503);
+    // Every fourth page that stays goes before the view is there.
+    let pages = kept.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone());
+    let pages = pages.filter(|id| id.as_str().unwrap().starts_with("page-"));
+    let gone: Vec<Value> = pages.step_by(4).collect();
+    assert!(gone.len() > 10, "{gone:?}");
+    let answer = server.post("/topics/news/delete", &json!({ "ids": gone }).to_string());
+    assert_eq!(answer.json()["deleted"], gone.len());
+    wait_until("the view has the changes", LIMIT, || view(&server, "")["documents"] == 6000 - gone.len());
+    let (_, live) = snapshot(&server);
+    assert_eq!(server.end(), Some(0));
+    let once = here.run("--quiet index view ix --topic news --kept").ends(0).stdout;
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+    assert_eq!(live, once.lines().map(id).collect());
+}
+
+#[test]
+fn the_feed_tells_documents_with_one_id_apart() {
+    let here = empty_index("auto");
+    let server = HttpServer::start(&here, "--view");
+    insert(&server, 0..1);
+    let (since, _) = snapshot(&server);
+    let doc = json!({ "id": "same", "text": Random(77).text(60) }).to_string();
+    for _ in 0..2 {
+        assert_eq!(server.post("/topics/news/insert", &doc).status, 200);
+    }
+    wait_until("the view has both", LIMIT, || view(&server, "")["documents"] == 3);
+    let mut feed = BufReader::new(server.connect());
+    let request = format!("GET /topics/news/view/changes?since={since} HTTP/1.0\r\n\r\n");
+    feed.get_mut().write_all(request.as_bytes()).unwrap();
+    let lines = feed.lines().map(Result::unwrap).filter(|line| line.starts_with('{')).take(2);
+    let changes: Vec<Value> = lines.map(|line| serde_json::from_str(&line).unwrap()).collect();
+    let of = |at: usize| (&changes[at]["id"], &changes[at]["change"], &changes[at]["number"]);
+    assert_eq!(of(0), (&json!("same"), &json!("kept"), &json!(1)));
+    assert_eq!(of(1), (&json!("same"), &json!("removed"), &json!(2)));
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
 fn four_what_ifs_are_kept_at_a_time() {
     let here = empty_index("auto");
     let server = HttpServer::start(&here, "--view");
@@ -224,7 +270,7 @@ fn a_view_is_right_after_a_kill_at_any_time() {
         view(&server, "");
         let mut feed = server.connect();
         let request = format!("GET /topics/news/view/changes?since={version} HTTP/1.0\r\n\r\n");
-        std::io::Write::write_all(&mut feed, request.as_bytes()).unwrap();
+        feed.write_all(request.as_bytes()).unwrap();
         let mut answer = [0; 12];
         std::io::Read::read_exact(&mut feed, &mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.0 200", "{round}");

@@ -30,7 +30,7 @@ pub(in crate::index) struct MetTexts {
 }
 
 impl MetTexts {
-    /// Whether there are more than so many texts. `keys`: the number of keys, each of which has met a text once.
+    /// Whether there are more than so many texts, or many keys of them. `keys`: the number of keys that have met them.
     ///
     /// Cost: sorting them, unless there are very many.
     pub fn are_more_than(&mut self, most: usize, keys: usize) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use parking_lot::{Mutex, RwLock};
 use tempfile::TempDir;
 
@@ -28,8 +28,15 @@ pub(super) struct ViewBuilder {
     texts: TextsFolder,
 }
 
-/// Folder with the texts of the view that is being built, which is removed with this.
-type TextsFolder = Arc<Mutex<Option<TempDir>>>;
+/// Folder with the texts of the view that is being built.
+type TextsFolder = Arc<Mutex<BuildFolder>>;
+
+#[derive(Default)]
+struct BuildFolder {
+    folder: Option<TempDir>,
+    /// Whether no more are made, since the server ends.
+    is_closed: bool,
+}
 
 impl ViewBuilder {
     /// Starts the thread. `threads`: number of threads that look for matches. `built`: takes the matches of each topic.
@@ -45,7 +52,8 @@ impl ViewBuilder {
         thread::Builder::new().name("new views".to_owned()).spawn(move || {
             for plan in received {
                 let found = matches(&folder, &plan, (&policy, threads), &of_thread);
-                of_thread.lock().take();
+                let found = found.context("the view could not be made in the folder for temporary files");
+                of_thread.lock().folder.take();
                 built(plan, found);
             }
         })?;
@@ -61,7 +69,9 @@ impl ViewBuilder {
 impl Drop for ViewBuilder {
     /// Removes what a thread has written that ends with the process.
     fn drop(&mut self) {
-        self.texts.lock().take();
+        let mut texts = self.texts.lock();
+        texts.is_closed = true;
+        texts.folder.take();
     }
 }
 
@@ -72,9 +82,11 @@ fn matches(
     (policy, threads): (&Policy, usize),
     texts: &TextsFolder,
 ) -> Result<TopicMatches> {
-    let temporary = tempfile::tempdir()?;
-    let path: PathBuf = temporary.path().to_path_buf();
-    *texts.lock() = Some(temporary);
+    let path: PathBuf = {
+        let mut texts = texts.lock();
+        ensure!(!texts.is_closed, "the server ends");
+        texts.folder.insert(tempfile::tempdir()?).path().to_path_buf()
+    };
     let (mut texts, mut next) = (TopicTexts::new(&path)?, Some(0));
     while let Some(from) = next {
         plan.state.note(ViewProgress::Building(from, plan.end));

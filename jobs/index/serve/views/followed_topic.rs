@@ -21,8 +21,10 @@ use crate::index::view::TopicMatches;
 /// Reason why a topic has no view.
 pub(super) const TOO_MANY: &str = "the topic has had too many documents for a view";
 
-/// Number of rows of the view from which on a decision takes long.
+/// Number of rows of the view from which on a decision takes long, unless changes go on to come as fast.
 const MANY: usize = 1000;
+/// About how many bytes a change takes that is in no version yet.
+const CHANGE_BYTES: u64 = 80;
 /// About how many bytes a document that goes takes in a [`CleanSet`](crate::index::view::CleanSet).
 const GONE_BYTES: u64 = 120;
 
@@ -37,13 +39,17 @@ pub(super) struct FollowedTopic {
     waiting: VecDeque<ShownGroup>,
     /// Documents that are there.
     documents: u64,
-    /// Version of the changes that the view has.
+    /// Version of the documents with which it begins, and of the changes that the view has.
+    begun: u64,
     version: u64,
     /// Ids of documents of the next version that have come and gone.
     came: BTreeMap<DocId, String>,
     went: BTreeMap<DocId, String>,
-    /// The last version that is seen.
+    /// The last version that is seen, and the number of groups that were taken over since.
     published: Option<u64>,
+    taken: usize,
+    /// Number of rows of the view from which on a decision takes long.
+    many: usize,
     what_ifs: WhatIfs,
 }
 
@@ -57,17 +63,23 @@ impl FollowedTopic {
             is_built: false,
             waiting: VecDeque::new(),
             documents: 0,
+            begun: version,
             version,
             came: BTreeMap::new(),
             went: BTreeMap::new(),
             published: None,
+            taken: 0,
+            many: MANY,
             what_ifs: WhatIfs::default(),
         }
     }
 
     /// Notes changes that readers see.
     pub fn wait_for(&mut self, group: ShownGroup) {
-        self.waiting.push_back(group);
+        // What was shown before the view was begun is among the documents with which it begins, but for a drop.
+        if group.version > self.begun || group.changes.is_none() {
+            self.waiting.push_back(group);
+        }
     }
 
     /// Whether the topic cannot be followed any more.
@@ -80,10 +92,12 @@ impl FollowedTopic {
         self.is_built && (!self.waiting.is_empty() || self.published != Some(self.version))
     }
 
-    /// Takes over the documents with which the view begins.
-    pub fn load(&mut self, found: TopicMatches) {
+    /// Takes over the documents with which the view begins, and decides about them, before any that match a document which goes
+    /// meanwhile are let off.
+    pub fn load(&mut self, worker: &mut Worker, found: TopicMatches) {
         self.documents = found.chars.len() as u64;
         self.view.load(found);
+        self.view.decide(worker);
         self.is_built = true;
     }
 
@@ -95,6 +109,7 @@ impl FollowedTopic {
             let Some(change) = group.changes.as_mut().and_then(VecDeque::pop_front) else {
                 self.version = group.version;
                 self.waiting.pop_front();
+                self.taken += 1;
                 continue;
             };
             match change {
@@ -131,11 +146,15 @@ impl FollowedTopic {
 
     /// Whether the next decision takes long, so that nobody should wait for it.
     pub fn decides_long(&self) -> bool {
-        self.view.undecided() > MANY
+        self.view.undecided() > self.many
     }
 
     /// Decides about what has been taken over.
     pub fn decide(&mut self, worker: &mut Worker) {
+        if self.decides_long() {
+            // If changes go on to come as fast, the next version comes with a longer decision.
+            self.many *= 2;
+        }
         self.view.decide(worker);
     }
 
@@ -160,7 +179,8 @@ impl FollowedTopic {
             what_ifs: &what_ifs,
             lines,
         });
-        self.published = Some(self.version);
+        (self.published, self.taken, self.many) = (Some(self.version), 0, MANY);
+        self.note_behind();
         (self.came, self.went) = Default::default();
         Ok(())
     }
@@ -191,9 +211,12 @@ impl FollowedTopic {
 
     /// Returns about how many bytes the view takes.
     pub fn bytes(&self) -> u64 {
-        let seen = self.state.seen.read();
         let what_ifs = self.what_ifs.count() as u64 * self.what_if_bytes();
-        self.view.bytes() + seen.set.gone_count() * GONE_BYTES + seen.feed_bytes() + what_ifs
+        let waiting = self.waiting.iter().filter_map(|group| group.changes.as_ref()).map(VecDeque::len);
+        let changes = (self.came.len() + self.went.len() + waiting.sum::<usize>()) as u64;
+        let seen = self.state.seen.read();
+        let of_seen = seen.set.gone_count() * GONE_BYTES + seen.feed_bytes();
+        self.view.bytes() + changes * CHANGE_BYTES + of_seen + what_ifs
     }
 
     /// Returns about how many bytes one more what-if takes.
@@ -205,18 +228,12 @@ impl FollowedTopic {
     /// Returns why the view is refused, if it takes more than `room` bytes.
     pub fn refusal(&self, room: u64) -> Option<String> {
         let (bytes, documents) = (self.bytes(), self.documents);
-        (bytes > room).then(|| {
-            format!(
-                "there is no room for the view: --view-memory leaves {:.1} MB, and the view of {documents} documents takes some {:.1} MB",
-                room as f64 / 1e6,
-                bytes as f64 / 1e6
-            )
-        })
+        (bytes > room).then(|| no_room(room, documents, bytes))
     }
 
-    /// Says how many changes wait.
-    pub fn say(&self) {
-        self.state.seen.write().behind = self.waiting.len();
+    /// Notes how many groups of changes the version lacks that is seen.
+    pub fn note_behind(&self) {
+        self.state.seen.write().behind = self.waiting.len() + self.taken;
     }
 
     /// Ends the view and frees its memory.
@@ -230,25 +247,36 @@ impl FollowedTopic {
         let gone = changes.iter().filter(|change| change.after.is_some());
         let gone: HashSet<DocId> = gone.map(|change| change.doc).collect();
         let mut lines = Vec::new();
-        let mut say = |id: &str, change, duplicate_of: Option<&str>| {
-            let line = FeedChange { version: self.version, id, change, duplicate_of };
+        let mut say = |doc: DocId, id: &str, change, duplicate_of: Option<&str>| {
+            let line = FeedChange { version: self.version, id, number: doc.0, change, duplicate_of };
             lines.push(serde_json::to_string(&line)? + "\n");
             anyhow::Ok(())
         };
         let mut id_of = |doc: DocId| anyhow::Ok(reader.doc(doc.0)?.map(|doc| doc.id).unwrap_or_default());
-        for id in self.went.values() {
-            say(id, "deleted", None)?;
+        for (doc, id) in &self.went {
+            say(*doc, id, "deleted", None)?;
         }
-        for (_, id) in self.came.iter().filter(|(doc, _)| !gone.contains(doc)) {
-            say(id, "kept", None)?;
+        for (doc, id) in self.came.iter().filter(|(doc, _)| !gone.contains(doc)) {
+            say(*doc, id, "kept", None)?;
         }
         for change in changes.iter().filter(|change| !self.went.contains_key(&change.doc)) {
+            let doc = change.doc;
             match change.after {
-                Some(removed) => say(&id_of(change.doc)?, "removed", Some(&id_of(removed.duplicate_of)?))?,
-                None if !self.came.contains_key(&change.doc) => say(&id_of(change.doc)?, "restored", None)?,
+                Some(removed) => {
+                    say(doc, &id_of(doc)?, "removed", Some(&id_of(removed.duplicate_of)?))?;
+                }
+                None if !self.came.contains_key(&doc) => say(doc, &id_of(doc)?, "restored", None)?,
                 None => {}
             }
         }
         Ok(lines)
     }
+}
+
+/// Says that a view takes more memory than there is.
+pub(super) fn no_room(room: u64, documents: u64, bytes: u64) -> String {
+    let (room, bytes) = (room as f64 / 1e6, bytes as f64 / 1e6);
+    format!(
+        "there is no room for the view: --view-memory leaves {room:.1} MB, and the view of {documents} documents takes some {bytes:.1} MB"
+    )
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 /// Largest number of bytes of sets that are kept.
 const MOST_BYTES: usize = 48 << 20;
 
-/// Sets by which texts are compared, of those that were compared last. The documents that stay of a family are compared with each new
+/// Sets by which texts are compared, of those whose sets were made last. The documents that stay of a family are compared with each new
 /// one of it, and to make the sets of a text takes ten times as long as to compare them.
 #[derive(Default)]
 pub(super) struct TextSets {
@@ -26,7 +26,8 @@ impl TextSets {
             self.by_text.insert(text, sets);
             self.order.push_back(text);
             while self.bytes > MOST_BYTES
-                && let Some(oldest) = self.order.pop_front().filter(|oldest| *oldest != text)
+                && self.order.len() > 1
+                && let Some(oldest) = self.order.pop_front()
             {
                 self.bytes -= self.by_text.remove(&oldest).map_or(0, |sets| size_of_val(&sets[..]));
             }

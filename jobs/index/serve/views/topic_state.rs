@@ -93,6 +93,8 @@ struct FeedLine {
 pub(super) struct FeedChange<'i> {
     pub version: u64,
     pub id: &'i str,
+    /// Number of the document, by which those with one id are told apart.
+    pub number: u64,
     /// `kept`, `removed`, `restored` or `deleted`.
     pub change: &'static str,
     /// Id of the document that stays in the place of a removed one.
@@ -110,20 +112,25 @@ impl TopicState {
         self.version.subscribe()
     }
 
+    /// Whether the view has ended, so that whoever asks next begins it anew.
+    pub fn has_ended(&self) -> bool {
+        matches!(&self.seen.read().progress, ViewProgress::Ended(end) if end.until <= Instant::now())
+    }
+
     /// Says how far the view is.
     pub fn note(&self, progress: ViewProgress) {
-        let has_ended = matches!(progress, ViewProgress::Ended(_));
         self.seen.write().progress = progress;
-        if has_ended {
-            // Those who wait for a version look again.
-            self.version.send_modify(|_| {});
-        }
     }
 
     /// Ends the view. Whoever asks before some time is over gets the reason, and does not begin it anew.
     pub fn end(&self, why: String, time: Duration) {
-        self.seen.write().what_ifs.clear();
-        self.note(ViewProgress::Ended(ViewEnd { why, until: Instant::now() + time }));
+        {
+            let seen = &mut *self.seen.write();
+            seen.what_ifs.clear();
+            seen.progress = ViewProgress::Ended(ViewEnd { why, until: Instant::now() + time });
+        }
+        // Those who wait for a version look again.
+        self.version.send_modify(|_| {});
     }
 
     /// Makes a version seen.

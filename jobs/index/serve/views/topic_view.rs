@@ -92,10 +92,11 @@ impl TopicView {
     /// Notes that a document is there. `chars`: number of characters of its text, since a what-if may ask for the longest.
     fn note(&mut self, doc: DocId, chars: u32) {
         let mut lengths = self.lengths.borrow_mut();
-        lengths.resize(doc.0 as usize + 1, 0);
+        let end = lengths.len().max(doc.0 as usize + 1);
+        lengths.resize(end, 0);
         lengths[doc.0 as usize] = chars;
-        self.is_there.resize(doc.0 as usize + 1, false);
-        self.text_goes.resize(doc.0 as usize + 1, false);
+        self.is_there.resize(end, false);
+        self.text_goes.resize(end, false);
         self.is_there[doc.0 as usize] = true;
     }
 
@@ -143,9 +144,13 @@ impl TopicView {
             let text_goes = |of: Option<Removed>| matches!(of, Some(Removed { tie: Reason::Similar(_), .. }));
             self.text_goes[change.doc.0 as usize] = text_goes(change.after);
             // A text stays again also if a document that comes makes it the first of two.
-            match change.after.is_none() || text_goes(change.before) && !text_goes(change.after) {
-                true => _ = again.insert(change.doc),
-                false => _ = again.remove(&change.doc),
+            match change.after {
+                Some(Removed { tie: Reason::Identical, duplicate_of }) if text_goes(change.before) => {
+                    again.insert(duplicate_of);
+                    again.remove(&change.doc);
+                }
+                None => _ = again.insert(change.doc),
+                Some(_) => _ = again.remove(&change.doc),
             }
             self.changed.entry(change.doc).or_insert(change).after = change.after;
         }
@@ -155,7 +160,7 @@ impl TopicView {
         let mut waiting = std::mem::take(&mut self.again);
         waiting.retain(|doc| self.is_there(*doc) && self.stays(*doc));
         self.again = waiting;
-        self.round = if self.asked == 0 { 1 } else { 2 * self.round };
+        self.round = if self.asked == 0 { 1 } else { self.round.saturating_mul(2) };
         self.asked = 0;
     }
 
@@ -206,6 +211,7 @@ impl TopicView {
         // One that has gone meanwhile need not be compared.
         if let Some(row) = reader.doc(doc.0)? {
             let asked = AskedDoc::ask(index, reader, keys, &row, |text| self.may_stay(text))?;
+            self.cut += u64::from(asked.is_cut);
             let near = self.near(index, reader, &asked)?;
             self.live.tie(doc, near);
         }

@@ -103,7 +103,7 @@ impl RouteState {
             numbers.map_err(|error| ApiError::failed(&error))?.into_iter().map(DocId).collect();
         docs.sort_unstable();
         match docs.is_empty() {
-            true => Err(ApiError::new(StatusCode::NOT_FOUND, "no document has this id")),
+            true => Err(no_document()),
             false => Ok(docs),
         }
     }
@@ -122,23 +122,29 @@ impl RouteState {
     }
 }
 
+fn no_document() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "no document of this version has this id")
+}
+
 async fn view(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
     let (state, _) = shared.view(&caller, &topic)?;
-    let seen = state.seen.read();
-    let clusters = seen.set.clusters();
-    Ok(Json(json!({
-        "version": seen.version,
-        "documents": seen.set.documents,
-        "kept": seen.set.kept(),
-        "clusters": clusters.len(),
-        "largest": clusters.first().map_or(0, |(size, _)| *size),
-        "cut": seen.cut,
-        "behind": seen.behind,
-    })))
+    block_in_place(|| {
+        let seen = state.seen.read();
+        let clusters = seen.set.clusters();
+        Ok(Json(json!({
+            "version": seen.version,
+            "documents": seen.set.documents,
+            "kept": seen.set.kept(),
+            "clusters": clusters.len(),
+            "largest": clusters.first().map_or(0, |(size, _)| *size),
+            "cut": seen.cut,
+            "behind": seen.behind,
+        })))
+    })
 }
 
 /// Answers for each document with an id.
@@ -152,13 +158,16 @@ async fn document(
     // The index is never waited for while a view is read: the thread of the views waits for both the other way round.
     let (version, decided) = {
         let seen = state.seen.read();
-        let decided = docs.into_iter().map(|doc| {
+        let decided = docs.into_iter().filter(|doc| doc.0 < seen.end).map(|doc| {
             let removed = seen.set.removed(doc);
             let kept = removed.map_or(doc, |removed| removed.duplicate_of);
             (removed, kept, seen.set.members(kept).count() + 1)
         });
         (seen.version, decided.collect::<Vec<_>>())
     };
+    if decided.is_empty() {
+        return Err(no_document());
+    }
     let names = shared.ids(&topic, &decided.iter().map(|(_, kept, _)| *kept).collect::<Vec<_>>())?;
     let documents = decided.iter().zip(names).map(|((removed, _, members), kept)| {
         let mut document = json!({ "kept": removed.is_none(), "cluster": kept, "members": members });
@@ -228,10 +237,14 @@ async fn cluster(
         let (version, clusters) = {
             let seen = state.seen.read();
             let kept = |doc: &DocId| seen.set.removed(*doc).map_or(*doc, |of| of.duplicate_of);
-            let kept: BTreeSet<DocId> = docs.iter().map(kept).collect();
+            let docs = docs.iter().filter(|doc| doc.0 < seen.end);
+            let kept: BTreeSet<DocId> = docs.map(kept).collect();
             let clusters = kept.into_iter().map(|kept| (kept, seen.set.members(kept).collect()));
             (seen.version, clusters.collect::<Vec<_>>())
         };
+        if clusters.is_empty() {
+            return Err(no_document());
+        }
         let clusters = clusters.into_iter().map(|of| shared.cluster(&topic, of));
         let clusters = clusters.collect::<Result<Vec<_>, _>>()?;
         Ok(Json(json!({ "version": version, "clusters": clusters })))
@@ -254,7 +267,7 @@ async fn kept(
             let Some(topic) = index.topic(&topic) else { return anyhow::Ok(lines) };
             TopicReader::new(topic)?.each_doc(|doc| {
                 if doc.number < seen.end && seen.set.removed(DocId(doc.number)).is_none() {
-                    lines += &(json!({ "id": doc.id }).to_string() + "\n");
+                    lines += &(json!({ "id": doc.id, "number": doc.number }).to_string() + "\n");
                 }
                 Ok(())
             })?;

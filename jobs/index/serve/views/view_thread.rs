@@ -13,8 +13,8 @@ use timely::worker::Worker;
 use tokio::sync::oneshot;
 
 use super::build::{ViewBuilder, ViewPlan};
-use super::followed_topic::{FollowedTopic, TOO_MANY};
-use super::topic_state::{TopicState, ViewProgress};
+use super::followed_topic::{FollowedTopic, TOO_MANY, no_room};
+use super::topic_state::TopicState;
 use super::topic_view::TopicView;
 use super::what_ifs::{MOST_WHAT_IFS, WhatIfRule};
 use crate::index::hidden_changes::{Follower, ShownGroup};
@@ -27,7 +27,7 @@ use crate::nightly::Policy;
 const SLICE: Duration = Duration::from_millis(5);
 /// Time between two looks for what-ifs that nobody wants any more.
 const LOOK: Duration = Duration::from_secs(10);
-/// Time for which a view that took too much memory is not begun anew.
+/// Time for which a view that cannot be made or took too much memory is not begun anew.
 const REFUSED: Duration = Duration::from_secs(60);
 
 /// The views of an index, each made when it is first asked for.
@@ -102,14 +102,11 @@ impl Views {
     /// Returns the view of a topic, which is begun if nobody has asked for it before.
     pub(super) fn of(&self, topic: &str) -> Arc<TopicState> {
         let mut states = self.states.lock();
-        if let Some(state) = states.get(topic).cloned() {
-            if matches!(&state.seen.read().progress, ViewProgress::Ended(end) if end.until <= Instant::now())
-            {
-                // Whoever asks is told why, and the next one begins it anew.
-                states.remove(topic);
-            }
-            return state;
+        if let Some(state) = states.get(topic).filter(|state| !state.has_ended()) {
+            return Arc::clone(state);
         }
+        // Those that have ended are forgotten, and this one is begun anew.
+        states.retain(|_, state| !state.has_ended());
         let state = Arc::new(TopicState::new());
         states.insert(topic.to_owned(), Arc::clone(&state));
         let _ = self.messages.send(ViewMessage::Asked(topic.to_owned(), Arc::clone(&state)));
@@ -156,18 +153,20 @@ struct ViewThread {
 
 impl ViewThread {
     fn run(mut self, worker: &mut Worker) {
-        loop {
+        let mut looked = Instant::now();
+        while !self.ends {
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.asked.push(ViewMessage::Unwanted);
+            }
             if self.asked.is_empty() && !self.topics.values().any(FollowedTopic::has_work) {
                 match self.messages.recv_timeout(LOOK) {
                     Ok(message) => self.take(message),
-                    Err(RecvTimeoutError::Timeout) => self.asked.push(ViewMessage::Unwanted),
+                    Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
             self.take_all();
-            if self.ends {
-                return;
-            }
             for asked in std::mem::take(&mut self.asked) {
                 match asked {
                     ViewMessage::Asked(topic, state) => self.begin(worker, topic, state),
@@ -180,16 +179,21 @@ impl ViewThread {
                     }
                     ViewMessage::WhatIf(topic, rule, reply) => {
                         // A client that has gone wants no answer.
-                        let _ = reply.send(self.begin_what_if(worker, &topic, rule));
+                        if !reply.is_closed() {
+                            let _ = reply.send(self.begin_what_if(worker, &topic, rule));
+                        }
                     }
-                    _ => self.topics.values_mut().for_each(|topic| _ = topic.end_unwanted(worker)),
+                    ViewMessage::Unwanted => {
+                        self.topics.values_mut().for_each(|topic| _ = topic.end_unwanted(worker));
+                    }
+                    // Those were taken as they came.
+                    ViewMessage::Shown(_) | ViewMessage::End => {}
                 }
             }
             let busy = self.topics.iter().filter(|(_, topic)| topic.has_work());
             for name in busy.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
                 if let Err(error) = self.go_on(worker, &name) {
-                    let why = cluster::one_line(&format!("{error:#}")).into_owned();
-                    self.end(worker, &name, why, Duration::ZERO);
+                    self.end(worker, &name, cluster::one_line(&format!("{error:#}")).into_owned(), REFUSED);
                 }
             }
         }
@@ -222,10 +226,10 @@ impl ViewThread {
             let followed = end.and_then(|end| Some((end, folder.follower.as_mut()?.follow(&topic))));
             (followed, folder.keys.clone(), folder.settings.texts)
         };
-        let refusal = match followed {
-            None => "there is no such topic",
-            Some(_) if !keeps_texts => NO_TEXTS,
-            Some((end, _)) if end > LiveView::MOST_DOCS => TOO_MANY,
+        let (refusal, time) = match followed {
+            None => ("there is no such topic", Duration::ZERO),
+            Some(_) if !keeps_texts => (NO_TEXTS, REFUSED),
+            Some((end, _)) if end > LiveView::MOST_DOCS => (TOO_MANY, REFUSED),
             Some((end, version)) => {
                 let view = TopicView::new(worker, self.policy.clone());
                 let followed = FollowedTopic::new(Arc::clone(&state), view, keys, version);
@@ -234,18 +238,29 @@ impl ViewThread {
                 return;
             }
         };
-        state.end(refusal.to_owned(), Duration::ZERO);
+        state.end(refusal.to_owned(), time);
     }
 
     /// Takes over the documents with which a view begins.
     fn load(&mut self, worker: &mut Worker, plan: &ViewPlan, found: Result<TopicMatches>) {
+        let room = self.room_beside(Some(&plan.topic));
         let topic = self.topics.get_mut(&plan.topic);
         let Some(topic) = topic.filter(|topic| Arc::ptr_eq(&topic.state, &plan.state)) else { return };
         match found {
-            Ok(found) => topic.load(found),
+            Ok(found) => {
+                let matches = found.matches.copies.len() + found.matches.pairs.len();
+                let bytes = matches as u64 * LiveView::MATCH_BYTES;
+                match bytes > room {
+                    true => {
+                        let why = no_room(room, found.chars.len() as u64, bytes);
+                        self.end(worker, &plan.topic, why, REFUSED);
+                    }
+                    false => topic.load(worker, found),
+                }
+            }
             Err(error) => {
                 let why = cluster::one_line(&format!("{error:#}")).into_owned();
-                self.end(worker, &plan.topic, why, Duration::ZERO);
+                self.end(worker, &plan.topic, why, REFUSED);
             }
         }
     }
@@ -263,7 +278,7 @@ impl ViewThread {
         let bytes = topic.what_if_bytes();
         if bytes > room {
             let (bytes, room) = (bytes as f64 / 1e6, room as f64 / 1e6);
-            return Err(format!("it takes some {bytes:.0} MB, and --view-memory leaves {room:.0} MB"));
+            return Err(format!("it takes some {bytes:.1} MB, and --view-memory leaves {room:.1} MB"));
         }
         self.last_what_if += 1;
         topic.begin_what_if(worker, self.last_what_if, rule);
@@ -297,7 +312,7 @@ impl ViewThread {
             self.end(worker, name, refusal, REFUSED);
             return Ok(());
         }
-        topic.say();
+        topic.note_behind();
         match has_all {
             false => {}
             true if topic.decides_long() => {
@@ -315,6 +330,9 @@ impl ViewThread {
     /// Ends the view of a topic. Nobody begins it anew before some time is over.
     fn end(&mut self, worker: &mut Worker, name: &str, why: String, time: Duration) {
         if let Some(topic) = self.topics.remove(name) {
+            if let Some(follower) = &mut self.folder.write().follower {
+                follower.leave(name);
+            }
             topic.state.end(why, time);
             topic.end(worker);
         }

@@ -11,6 +11,7 @@ use axum::{Json, Router};
 use operators::Similarity;
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
+use tokio::task::block_in_place;
 
 use super::topic_state::SeenView;
 use super::view_thread::Views;
@@ -72,8 +73,7 @@ async fn begin(
     let rule = shared.index.read(|index| body.rule(index, views))?;
     let begun = views.what_if(&topic, rule).await;
     let number = begun.map_err(|why| ApiError::new(StatusCode::TOO_MANY_REQUESTS, why))?;
-    let seen = state.seen.read();
-    Ok((StatusCode::CREATED, Json(what_if(&seen, number)?)))
+    block_in_place(|| Ok((StatusCode::CREATED, Json(what_if(&state.seen.read(), number)?))))
 }
 
 async fn look(
@@ -82,11 +82,10 @@ async fn look(
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
     let (state, _) = shared.view(&caller, &topic)?;
-    let seen = &mut *state.seen.write();
-    if let Some(asked) = seen.what_ifs.get_mut(&number) {
+    if let Some(asked) = state.seen.write().what_ifs.get_mut(&number) {
         asked.asked = Instant::now();
     }
-    Ok(Json(what_if(seen, number)?))
+    block_in_place(|| Ok(Json(what_if(&state.seen.read(), number)?)))
 }
 
 async fn end(

@@ -69,7 +69,7 @@ impl LiveView {
     /// Largest number of documents, removed ones included.
     pub const MOST_DOCS: u64 = u32::MAX as u64;
     /// About how many bytes a match takes (docs/benchmarks/2026-11-29-view.txt).
-    const MATCH_BYTES: u64 = 340;
+    pub const MATCH_BYTES: u64 = 340;
 
     /// Makes a view of no documents. `rank`: the keep order.
     pub fn new(worker: &mut Worker, rank: ViewRank) -> Self {
@@ -155,6 +155,9 @@ impl LiveView {
     ///
     /// Cost: what the clusters cost whose matches have changed.
     pub fn commit(&mut self, worker: &mut Worker) -> Vec<ViewChange> {
+        if self.group.is_empty() {
+            return Vec::new();
+        }
         for (row, count) in std::mem::take(&mut self.group) {
             self.input.update(row, count);
         }
