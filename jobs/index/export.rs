@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
-use super::topics::TopicReader;
+use super::topics::{IndexedDoc, Topic, TopicReader};
 
 /// Number of documents of a part.
 const AT_ONCE: usize = 1000;
@@ -36,18 +36,32 @@ pub(super) fn export_part(
 ) -> Result<ExportPart> {
     let mut part = ExportPart { lines: Vec::new(), next: Some(from) };
     let Some(topic) = index.topic(topic) else { return Ok(ExportPart { next: None, ..part }) };
-    let (mut docs, mut texts, mut next) = (TopicReader::new(topic)?, TopicReader::new(topic)?, from);
-    for _ in 0..AT_ONCE {
-        let Some(doc) = docs.living_doc_from(next)? else { return Ok(ExportPart { next: None, ..part }) };
-        next = doc.number + 1;
-        if !stays(doc.number) {
-            continue;
+    let mut texts = TopicReader::new(topic)?;
+    part.next = each_of_part(topic, from, u64::MAX, |doc| {
+        if stays(doc.number) {
+            let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
+            let line = DocLine { id: doc.id, age: now.saturating_sub(doc.time), text };
+            serde_json::to_writer(&mut part.lines, &line)?;
+            part.lines.push(b'\n');
         }
-        let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
-        let line = DocLine { id: doc.id, age: now.saturating_sub(doc.time), text };
-        serde_json::to_writer(&mut part.lines, &line)?;
-        part.lines.push(b'\n');
-    }
-    part.next = Some(next);
+        Ok(())
+    })?;
     Ok(part)
+}
+
+/// Calls `each` with up to a thousand documents of a topic from a number on, below `end`. Returns the number from which on the next part
+/// begins; `None` after the last one.
+pub(super) fn each_of_part(
+    topic: &Topic,
+    from: u64,
+    end: u64,
+    mut each: impl FnMut(IndexedDoc) -> Result<()>,
+) -> Result<Option<u64>> {
+    let (mut docs, mut next) = (TopicReader::new(topic)?, from);
+    for _ in 0..AT_ONCE {
+        let Some(doc) = docs.living_doc_from(next)?.filter(|doc| doc.number < end) else { return Ok(None) };
+        next = doc.number + 1;
+        each(doc)?;
+    }
+    Ok(Some(next))
 }

@@ -85,11 +85,7 @@ fn a_view_knows_what_was_cleaned_away_of_posts() {
     here.run("--quiet demo demo --mixture --documents 4000").ends(0);
     here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
     here.run("--quiet dedup demo/corpus.jsonl out").ends(0);
-    let ids = |lines: &str| -> BTreeSet<String> {
-        let id = |line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
-        lines.lines().map(id).collect()
-    };
-    let kept = ids(&here.run("index view ix --kept").ends(0).stdout);
+    let kept: BTreeSet<String> = ids(&here.run("index view ix --kept").ends(0).stdout).into_iter().collect();
     let of_dedup = here.objects("out/kept", ".jsonl");
     assert_eq!(kept, of_dedup.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect());
 }

@@ -33,8 +33,12 @@ fn text(number: u64) -> String {
 }
 
 pub fn insert(server: &HttpServer, numbers: impl Iterator<Item = u64>) {
-    let lines =
-        numbers.map(|number| json!({ "id": format!("d{number}"), "text": text(number) }).to_string() + "\n");
+    insert_docs(server, numbers.map(|number| (format!("d{number}"), text(number))));
+}
+
+/// Inserts documents by their ids and texts, in one request.
+pub fn insert_docs(server: &HttpServer, docs: impl Iterator<Item = (String, String)>) {
+    let lines = docs.map(|(id, text)| json!({ "id": id, "text": text }).to_string() + "\n");
     let answer = server.ask("POST", "/topics/news/insert", &[JSON_LINES], &lines.collect::<String>());
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -76,7 +80,13 @@ pub fn kept_by_dedup(here: &Folder, server: &HttpServer, policy: &str) -> BTreeS
     here.write("export.jsonl", lines.join("\n"));
     let keep = if policy == "longest" { "longest" } else { "first" };
     here.run(&format!("--quiet dedup export.jsonl deduped --overwrite --keep {keep}")).ends(0);
-    here.objects("deduped/kept", ".jsonl").iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    kept_ids(here, "deduped")
+}
+
+/// Returns the ids that an output keeps.
+pub fn kept_ids(here: &Folder, output: &str) -> BTreeSet<String> {
+    let rows = here.objects(&format!("{output}/kept"), ".jsonl");
+    rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A set that is made of a snapshot and the feed behind it.

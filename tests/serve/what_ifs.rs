@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::http::{HttpServer, JSON, empty_index};
-use super::views::{LIMIT, delete, insert, kept_by_dedup, snapshot, view};
+use super::views::{LIMIT, delete, insert, insert_docs, kept_by_dedup, kept_ids, snapshot, view};
 use crate::random::Random;
 use crate::support::{Folder, signal, wait_until};
 
@@ -24,11 +24,6 @@ fn look(server: &HttpServer, number: &Value) -> Value {
     server.ask("GET", &format!("/topics/news/view/what-if/{number}"), &[], "").json()
 }
 
-fn ids(here: &Folder, output: &str) -> BTreeSet<String> {
-    let rows = here.objects(&format!("{output}/kept"), ".jsonl");
-    rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
-}
-
 /// Checks the counts of a what-if. `now`: the ids of documents that stay; `then`: of those that would stay.
 #[track_caller]
 fn check(said: &Value, now: &BTreeSet<String>, then: &BTreeSet<String>) {
@@ -40,19 +35,16 @@ fn check(said: &Value, now: &BTreeSet<String>, then: &BTreeSet<String>) {
 
 /// Texts of families of up to ten, of which some are more similar than others.
 fn insert_families(server: &HttpServer, numbers: impl Iterator<Item = u64>) {
-    let lines = numbers.map(|number| {
+    let docs = numbers.map(|number| {
         let mut random = Random(number + 1);
         let mut text: Vec<char> = Random(number / 10 + 500).text(90).chars().collect();
         for _ in 0..random.below(8) {
             let at = random.below(text.len());
             text[at] = random.text(1).chars().next().unwrap();
         }
-        let text: String = text.into_iter().collect();
-        json!({ "id": format!("f{number}"), "text": text }).to_string() + "\n"
+        (format!("f{number}"), text.into_iter().collect())
     });
-    let answer =
-        server.ask("POST", "/topics/news/insert", &[super::http::JSON_LINES], &lines.collect::<String>());
-    assert_eq!(answer.status, 200, "{answer:?}");
+    insert_docs(server, docs);
 }
 
 #[test]
@@ -69,7 +61,7 @@ fn a_what_if_says_what_rethreshold_and_another_order_would_keep() {
         assert_eq!(now, kept_by_dedup(&here, &server, "old-first"));
         here.run("--quiet dedup export.jsonl all --overwrite --pairs all").ends(0);
         here.run("--quiet rethreshold all higher --overwrite --threshold 0.9").ends(0);
-        let higher = ids(&here, "higher");
+        let higher = kept_ids(&here, "higher");
         assert!(higher.len() > now.len(), "the threshold decides: {} {}", higher.len(), now.len());
         check(&look(&server, &high), &now, &higher);
         let other_order = kept_by_dedup(&here, &server, "newest");
@@ -105,14 +97,13 @@ fn later_documents_are_compared_as_those_with_which_a_view_begins() {
     for part in lines[3000..].chunks(100) {
         let docs = part.iter().map(|line| {
             let doc: Value = serde_json::from_str(line).unwrap();
-            json!({ "id": doc["id"], "text": doc["text"] }).to_string() + "\n"
+            let of = |field: &str| doc[field].as_str().unwrap().to_owned();
+            (of("id"), of("text"))
         });
-        let docs: String = docs.collect();
-        let answer = server.ask("POST", "/topics/news/insert", &[super::http::JSON_LINES], &docs);
-        assert_eq!(answer.status, 200, "{answer:?}");
+        insert_docs(&server, docs);
     }
     wait_until("the view has all", LIMIT, || view(&server, "")["documents"] == 4000);
-    assert_eq!(snapshot(&server).1, ids(&here, "out"));
+    assert_eq!(snapshot(&server).1, kept_ids(&here, "out"));
     assert_eq!(server.end(), Some(0));
 }
 

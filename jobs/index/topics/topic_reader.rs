@@ -16,6 +16,7 @@ use crate::state::key_of_id;
 
 /// Largest number of texts that are candidates of one query.
 const MOST_CANDIDATES: usize = 10_000;
+
 /// A reader of a topic, with a cursor for each table of each segment.
 pub(in crate::index) struct TopicReader<'a> {
     topic: &'a Topic,

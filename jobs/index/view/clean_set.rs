@@ -15,6 +15,13 @@ pub(in crate::index) struct CleanSet {
     members: BTreeSet<(DocId, DocId)>,
 }
 
+/// Number of clusters of a clean set, and of the documents of the largest one; 0 if there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::index) struct ClusterCounts {
+    pub clusters: usize,
+    pub largest: usize,
+}
+
 impl CleanSet {
     /// Notes why a document goes; `None` if it stays, or is not there any more.
     pub fn decide(&mut self, doc: DocId, removed: Option<Removed>) {
@@ -51,6 +58,23 @@ impl CleanSet {
     pub fn members(&self, kept: DocId) -> impl Iterator<Item = (DocId, Reason)> {
         let members = self.members.range((kept, DocId(0))..=(kept, DocId(u64::MAX)));
         members.filter_map(|(_, doc)| Some((*doc, self.removed(*doc)?.tie)))
+    }
+
+    /// Returns the number of clusters, and the size of the largest.
+    ///
+    /// Cost: a walk through the documents that go.
+    pub fn counts(&self) -> ClusterCounts {
+        let mut counts = ClusterCounts::default();
+        let (mut last, mut size) = (None, 0);
+        for &(kept, _) in &self.members {
+            if last.replace(kept) != Some(kept) {
+                counts.clusters += 1;
+                size = 1;
+            }
+            size += 1;
+            counts.largest = counts.largest.max(size);
+        }
+        counts
     }
 
     /// Returns each document that stays and for which others go, with the size of its cluster, the largest first.

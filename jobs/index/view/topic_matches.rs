@@ -17,11 +17,9 @@ use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::dedup::pipeline::NoEarlier;
 use crate::dedup::pipeline::{CorpusSearch, find, map};
+use crate::index::export::each_of_part;
 use crate::index::topics::{Topic, TopicReader};
 use crate::nightly::Policy;
-
-/// Number of documents that are read at a time.
-const AT_ONCE: usize = 1000;
 
 /// The documents of a topic in a file, so that they can be searched as any corpus is, while the index goes on.
 ///
@@ -53,18 +51,13 @@ impl TopicTexts {
     /// Adds up to a thousand documents from a number on, below `end`. Returns the number from which on the next call goes on; `None`
     /// after the last document.
     pub fn add(&mut self, topic: &Topic, from: u64, end: u64) -> Result<Option<u64>> {
-        let (mut docs, mut texts, mut next) = (TopicReader::new(topic)?, TopicReader::new(topic)?, from);
-        for _ in 0..AT_ONCE {
-            let Some(doc) = docs.living_doc_from(next)?.filter(|doc| doc.number < end) else {
-                return Ok(None);
-            };
-            next = doc.number + 1;
+        let (TopicTexts { file, found, .. }, mut texts) = (self, TopicReader::new(topic)?);
+        each_of_part(topic, from, end, |doc| {
             let text = texts.text(doc.text)?;
-            self.found.chars.push((DocId(doc.number), text.chars().count() as u32));
-            serde_json::to_writer(&mut self.file, &json!({ "id": doc.number.to_string(), "text": text }))?;
-            self.file.write_all(b"\n")?;
-        }
-        Ok(Some(next))
+            found.chars.push((DocId(doc.number), text.chars().count() as u32));
+            serde_json::to_writer(&mut *file, &json!({ "id": doc.number.to_string(), "text": text }))?;
+            Ok(file.write_all(b"\n")?)
+        })
     }
 
     /// Finds the matches. `policy`: which of two matching documents stays; it says which matches decide. `threads`: number of

@@ -39,8 +39,7 @@ pub(super) struct FollowedTopic {
     waiting: VecDeque<ShownGroup>,
     /// Documents that are there.
     documents: u64,
-    /// Version of the documents with which it begins, and of the changes that the view has.
-    begun: u64,
+    /// Version of the documents with which it begins, and then of the changes that the view has.
     version: u64,
     /// Ids of documents of the next version that have come and gone.
     came: BTreeMap<DocId, String>,
@@ -63,7 +62,6 @@ impl FollowedTopic {
             is_built: false,
             waiting: VecDeque::new(),
             documents: 0,
-            begun: version,
             version,
             came: BTreeMap::new(),
             went: BTreeMap::new(),
@@ -77,7 +75,8 @@ impl FollowedTopic {
     /// Notes changes that readers see.
     pub fn wait_for(&mut self, group: ShownGroup) {
         // What was shown before the view was begun is among the documents with which it begins, but for a drop.
-        if group.version > self.begun || group.changes.is_none() {
+        let is_known = !self.is_built && group.version <= self.version;
+        if !is_known || group.changes.is_none() {
             self.waiting.push_back(group);
         }
     }
@@ -180,7 +179,6 @@ impl FollowedTopic {
             lines,
         });
         (self.published, self.taken, self.many) = (Some(self.version), 0, MANY);
-        self.note_behind();
         (self.came, self.went) = Default::default();
         Ok(())
     }

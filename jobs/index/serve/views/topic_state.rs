@@ -133,7 +133,7 @@ impl TopicState {
         self.version.send_modify(|_| {});
     }
 
-    /// Makes a version seen.
+    /// Makes a version seen, which has all changes that readers see.
     pub fn publish(&self, new: NewVersion) {
         let seen = &mut *self.seen.write();
         for change in new.changes {
@@ -141,7 +141,7 @@ impl TopicState {
         }
         seen.set.documents = new.documents;
         (seen.version, seen.end, seen.cut, seen.led) = (new.version, new.end, new.cut, new.led);
-        seen.progress = ViewProgress::Ready;
+        (seen.progress, seen.behind) = (ViewProgress::Ready, 0);
         for (number, what_if) in &mut seen.what_ifs {
             let changes = new.what_ifs.get(number).map_or(&[][..], |changes| changes);
             what_if.take(changes, &seen.set, new.changes.iter().map(|change| change.doc));

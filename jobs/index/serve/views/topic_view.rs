@@ -22,9 +22,9 @@ type TextLengths = Rc<RefCell<Vec<u32>>>;
 
 /// Decides which documents of a topic stay. Documents come in the order of their numbers.
 ///
-/// **Families.** A document that shares keys with many texts is compared with those alone that stay: it is *led*. So a family of n documents takes
-/// n matches, and not their square. While two led documents stay they have been compared, since one of them has asked while the other
-/// one stayed. When a document stays again, a led one may have passed it over, so it asks again, of all that stay. The same documents
+/// **Families.** A document that shares keys with many texts is compared with those alone that stay: it is *led*. So a family of n
+/// documents takes n matches, and not their square. While two led documents stay they have been compared, since one of them has asked
+/// while the other one stayed. When a document stays again, a led one may have passed it over, so it asks again, of all that stay. The same documents
 /// stay as by all matches; a led one that goes may be named after another document that stays than the most similar one.
 ///
 /// Memory: that of [`LiveView`], 6 bytes for each document that has ever come, and 48 MB of [`TextSets`].

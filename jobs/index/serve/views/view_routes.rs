@@ -75,22 +75,26 @@ impl RouteState {
 
     /// Returns the ids of documents; `None` for one that has gone since.
     fn ids(&self, topic: &str, docs: &[DocId]) -> Result<Vec<Option<String>>, ApiError> {
-        let ids = self.index.read(|index| {
-            let Some(topic) = index.topic(topic) else { return Ok(vec![None; docs.len()]) };
-            let mut reader = TopicReader::new(topic)?;
-            docs.iter().map(|doc| Ok(reader.doc(doc.0)?.map(|doc| doc.id))).collect::<Result<_>>()
-        });
-        ids.map_err(|error| ApiError::failed(&error))
+        let shown = self.shown_docs(topic, docs, 0)?.into_iter();
+        Ok(shown.map(|shown| shown.map(|(id, _)| id)).collect())
     }
 
-    /// Returns the id of a document and the beginning of its text, of `chars` characters; `None` if it has gone since.
-    fn shown_doc(&self, topic: &str, doc: DocId, chars: usize) -> Result<Option<(String, String)>, ApiError> {
+    /// Returns the ids of documents and the beginnings of their texts, of `chars` characters; `None` for one that has gone since.
+    fn shown_docs(
+        &self,
+        topic: &str,
+        docs: &[DocId],
+        chars: usize,
+    ) -> Result<Vec<Option<(String, String)>>, ApiError> {
         let shown = self.index.read(|index| {
-            let Some(topic) = index.topic(topic) else { return Ok(None) };
+            let Some(topic) = index.topic(topic) else { return Ok(vec![None; docs.len()]) };
             let mut reader = TopicReader::new(topic)?;
-            let Some(doc) = reader.doc(doc.0)? else { return Ok(None) };
-            let text = if chars > 0 { reader.text(doc.text)? } else { String::new() };
-            Ok(Some((doc.id, text.chars().take(chars).collect())))
+            let shown = docs.iter().map(|doc| {
+                let Some(doc) = reader.doc(doc.0)? else { return Ok(None) };
+                let text = if chars > 0 { reader.text(doc.text)? } else { String::new() };
+                Ok(Some((doc.id, text.chars().take(chars).collect())))
+            });
+            shown.collect::<Result<_>>()
         });
         shown.map_err(|error| ApiError::failed(&error))
     }
@@ -134,13 +138,13 @@ async fn view(
     let (state, _) = shared.view(&caller, &topic)?;
     block_in_place(|| {
         let seen = state.seen.read();
-        let clusters = seen.set.clusters();
+        let counts = seen.set.counts();
         Ok(Json(json!({
             "version": seen.version,
             "documents": seen.set.documents,
             "kept": seen.set.kept(),
-            "clusters": clusters.len(),
-            "largest": clusters.first().map_or(0, |(size, _)| *size),
+            "clusters": counts.clusters,
+            "largest": counts.largest,
             "cut": seen.cut,
             "behind": seen.behind,
         })))
@@ -212,10 +216,10 @@ async fn clusters(
         };
         let large = clusters.partition_point(|(size, _)| *size >= params.least);
         let shown = &clusters[..large.min(limit)];
+        let kept: Vec<DocId> = shown.iter().map(|(_, kept)| *kept).collect();
         let mut listed = Vec::new();
-        for &(size, kept) in shown {
-            let shown = shared.shown_doc(&topic, kept, params.texts)?;
-            let (id, text) = shown.unzip();
+        for ((size, _), doc) in shown.iter().zip(shared.shown_docs(&topic, &kept, params.texts)?) {
+            let (id, text) = doc.unzip();
             let mut cluster = json!({ "id": id, "members": size });
             if params.texts > 0 {
                 cluster["text"] = json!(text);

@@ -143,7 +143,7 @@ struct ViewThread {
     messages: Receiver<ViewMessage>,
     builder: ViewBuilder,
     topics: HashMap<String, FollowedTopic>,
-    /// What is asked for, and that the engine must begin or end.
+    /// Messages that have come, and for which the engine must begin or end something.
     asked: Vec<ViewMessage>,
     /// Number of the last what-if.
     last_what_if: u64,

@@ -105,7 +105,7 @@ async fn end(
 /// Returns a what-if as JSON.
 fn what_if(seen: &SeenView, number: u64) -> Result<Value, ApiError> {
     let what_if = seen.what_ifs.get(&number).ok_or_else(no_what_if)?;
-    let clusters = what_if.set.clusters();
+    let counts = what_if.set.counts();
     Ok(json!({
         "what_if": number,
         "version": seen.version,
@@ -113,8 +113,8 @@ fn what_if(seen: &SeenView, number: u64) -> Result<Value, ApiError> {
         "policy": what_if.rule.policy.to_string(),
         "documents": what_if.set.documents,
         "kept": what_if.set.kept(),
-        "clusters": clusters.len(),
-        "largest": clusters.first().map_or(0, |(size, _)| *size),
+        "clusters": counts.clusters,
+        "largest": counts.largest,
         "would_stay": what_if.would_stay.len(),
         "would_go": what_if.would_go.len(),
         // Matches of those that were led with documents that do not stay are not known.

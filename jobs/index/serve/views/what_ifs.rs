@@ -1,4 +1,4 @@
-//! What would stay in a topic with another threshold or keep order, kept true with the view of the topic.
+//! What-ifs: the documents of a topic that would stay with another threshold or keep order, kept true with the view of the topic.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -18,8 +18,7 @@ const IDLE: Duration = Duration::from_secs(600);
 /// About how many bytes a what-if takes in the engine for each match of the topic (docs/benchmarks/2026-11-29-view.txt).
 pub(super) const WHAT_IF_MATCH_BYTES: u64 = 40;
 
-/// What a client asks.
-#[derive(Clone)]
+/// Rule of a what-if, which a client asks for.
 pub(super) struct WhatIfRule {
     /// Matches of which the similarity is less are passed over; `None` if none is.
     pub least: Option<Similarity>,
