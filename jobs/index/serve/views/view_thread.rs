@@ -260,7 +260,9 @@ impl ViewThread {
             }
             Err(error) => {
                 let why = cluster::one_line(&format!("{error:#}")).into_owned();
-                self.end(worker, &plan.topic, why, REFUSED);
+                // A topic that was dropped meanwhile may have begun anew.
+                let time = if topic.is_lost() { Duration::ZERO } else { REFUSED };
+                self.end(worker, &plan.topic, why, time);
             }
         }
     }
