@@ -210,6 +210,11 @@ pub(super) struct CorpusArgs {
     /// Topic of the documents, which are compared with others of the same topic alone
     #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
     pub topic: String,
+    /// Field that holds a document's priority, a number, by which --policy priority decides which documents stay
+    ///
+    /// A record without a finite number in the field is rejected. `index export` writes it as the field priority.
+    #[arg(long, value_name = "FIELD")]
+    pub priority_field: Option<String>,
     #[command(flatten)]
     pub input: InputOptions,
     #[command(flatten)]

@@ -62,8 +62,13 @@ impl IndexFolder {
         let next_change = self.log()?.lock().next();
         let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
         topic.open_files().map_err(while_running)?;
-        let change = topic.insertion(doc, now, &self.keys);
-        self.change(change)
+        let (change, number) = (topic.insertion(doc, now, &self.keys), topic.next());
+        let topic = change.topic.clone();
+        self.change(change)?;
+        match doc.priority.0 {
+            0 => Ok(()),
+            priority => self.change(Change { topic, what: ChangeKind::Prioritize { number, priority } }),
+        }
     }
 
     /// Deletes the documents of a topic with some ids. Returns how many there were.

@@ -24,6 +24,8 @@ pub(super) struct DocLine {
     pub age: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<f64>,
 }
 
 /// Reads up to a thousand documents of a topic from a number on. `now`: seconds since 1970. `stays`: whether a document is printed.
@@ -40,7 +42,8 @@ pub(super) fn export_part(
     part.next = each_of_part(topic, from, u64::MAX, |doc| {
         if stays(doc.number) {
             let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
-            let line = DocLine { id: doc.id, age: now.saturating_sub(doc.time), text };
+            let (age, priority) = (now.saturating_sub(doc.time), texts.priority(doc.number)?.number());
+            let line = DocLine { id: doc.id, age, text, priority };
             serde_json::to_writer(&mut part.lines, &line)?;
             part.lines.push(b'\n');
         }

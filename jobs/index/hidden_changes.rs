@@ -126,7 +126,7 @@ impl ShownChange {
                     went.push_back(ShownChange::Went { number: doc.number, id: doc.id });
                 }
             }
-            ChangeKind::Insert(_) | ChangeKind::Drop => {}
+            ChangeKind::Insert(_) | ChangeKind::Prioritize { .. } | ChangeKind::Drop => {}
         }
         Ok(went)
     }

@@ -22,7 +22,8 @@ const WAITING: usize = 2;
 /// Those of [`InputOptions::open`](crate::corpus::input::InputOptions::open), and [`WrongUse`] when a file belongs to a nightly
 /// state, whose bytes are no documents.
 pub(super) fn open_corpus(common: &Common, corpus: &CorpusArgs) -> Result<Input> {
-    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let mut input = corpus.input.open(&corpus.inputs, common.workers())?;
+    input.reading.priority.clone_from(&corpus.priority_field);
     let of_state = input.plan.numbered().map(|(_, split)| split.uri()).find(|uri| is_of_state(uri));
     if let Some(uri) = of_state {
         bail!(WrongUse(format!(

@@ -32,7 +32,7 @@ impl Preparer {
             let text = self.method.cleaner.clean(doc.text);
             let keys = self.keys.of(text);
             let text = if self.keeps_texts { text.to_owned() } else { String::new() };
-            PreparedDoc { id: doc.id.to_owned(), keys, text }
+            PreparedDoc { id: doc.id.to_owned(), keys, text, priority: doc.priority }
         };
         batch.docs().map(doc).collect()
     }
@@ -42,7 +42,7 @@ impl PreparedDoc {
     /// Prepares a document by its fingerprint of 64 bits; `None` if the method of the index has none, or compares texts.
     pub fn of_fingerprint(index: &IndexFolder, id: &str, fingerprint: u64) -> Option<Self> {
         let keys = index.keys.of_fingerprint(fingerprint)?;
-        Some(PreparedDoc { id: id.to_owned(), keys, text: String::new() })
+        Some(PreparedDoc { id: id.to_owned(), keys, ..PreparedDoc::default() })
     }
 }
 

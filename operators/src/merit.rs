@@ -20,11 +20,20 @@ pub struct Merit {
 pub struct Priority(pub u64);
 
 impl Priority {
+    /// Priority of the least finite number.
+    pub const LEAST: Priority = Priority(!f64::MIN.to_bits());
+
     /// Makes the priority of a number. Returns `None` if it is not finite.
     pub fn new(number: f64) -> Option<Self> {
         let bits = (number + 0.0).to_bits(); // -0 becomes 0
         let ordered = if number < 0.0 { !bits } else { bits | 1 << 63 };
         number.is_finite().then_some(Priority(ordered))
+    }
+
+    /// Returns the number; `None` for the default, which is none.
+    pub fn number(self) -> Option<f64> {
+        let bits = if self.0 >> 63 == 1 { self.0 & !(1 << 63) } else { !self.0 };
+        (self != Priority::default()).then(|| f64::from_bits(bits))
     }
 
     /// Makes the priority of a number in decimal notation, such as `-2.5` or `1e9`, which may have white space
@@ -52,6 +61,9 @@ mod tests {
         let priorities = numbers.map(|number| Priority::new(number).unwrap());
         assert!(priorities.is_sorted_by(|a, b| a < b), "{priorities:x?}");
         assert!(Priority::default() < priorities[0]);
+        assert_eq!(priorities.map(|priority| priority.number().unwrap()), numbers);
+        assert_eq!(Priority::default().number(), None);
+        assert_eq!(priorities[0], Priority::LEAST);
         assert_eq!([-0.0, 0.0].map(Priority::new), [Some(Priority(1 << 63)); 2]);
         assert_eq!(Priority::new(-2.5), Some(Priority(0x3ffb_ffff_ffff_ffff)));
     }

@@ -16,7 +16,11 @@ fn ids(lines: &str) -> Vec<String> {
 fn kept_by_dedup(here: &Folder, method: &str, policy: &str) -> BTreeSet<String> {
     let export = here.run("--quiet index export ix").ends(0).stdout;
     let mut lines: Vec<&str> = export.lines().collect();
-    let keep = if policy == "longest" { "longest" } else { "first" };
+    let keep = match policy {
+        "longest" => "longest",
+        "priority" => "priority:priority",
+        _ => "first",
+    };
     if policy == "newest" {
         lines.reverse();
     }
@@ -34,16 +38,17 @@ fn a_view_keeps_what_dedup_of_the_export_keeps() {
         corpus(&here, seed, 60);
         let all =
             sorted(ids(&[here.lines(".", "one.jsonl"), here.lines(".", "other.jsonl")].concat().join("\n")));
-        here.run(&format!("--quiet index build ix one.jsonl --method {method}")).ends(0);
+        here.run(&format!("--quiet index build ix one.jsonl --priority-field date --method {method}"))
+            .ends(0);
         // Some texts are there twice, in other segments too.
-        here.run("--quiet index insert ix other.jsonl").ends(0);
+        here.run("--quiet index insert ix other.jsonl --priority-field date").ends(0);
         here.run("--quiet index compact ix").ends(0);
-        here.run("--quiet index insert ix one.jsonl").ends(0);
+        here.run("--quiet index insert ix one.jsonl --priority-field date").ends(0);
         for deleted in [0, 20, 60] {
             let gone: Vec<String> = (0..deleted).map(|_| all[random.below(all.len())].clone()).collect();
             here.write("gone.txt", gone.join("\n"));
             here.run("--quiet index delete ix gone.txt").ends(0);
-            for policy in ["old-first", "newest", "longest"] {
+            for policy in ["old-first", "newest", "longest", "priority"] {
                 let expected = kept_by_dedup(&here, method, policy);
                 let seen = here.run(&format!("--quiet index view ix --kept --policy {policy}")).ends(0);
                 let seen: BTreeSet<String> = ids(&seen.stdout).into_iter().collect();

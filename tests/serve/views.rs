@@ -38,7 +38,11 @@ pub fn insert(server: &HttpServer, numbers: impl Iterator<Item = u64>) {
 
 /// Inserts documents by their ids and texts, in one request.
 pub fn insert_docs(server: &HttpServer, docs: impl Iterator<Item = (String, String)>) {
-    let lines = docs.map(|(id, text)| json!({ "id": id, "text": text }).to_string() + "\n");
+    let line = |(id, text): (String, String)| {
+        let priority = id.bytes().map(u64::from).sum::<u64>() % 5;
+        json!({ "id": id, "text": text, "priority": priority as f64 - 1.5 }).to_string() + "\n"
+    };
+    let lines = docs.map(line);
     let answer = server.ask("POST", "/topics/news/insert", &[JSON_LINES], &lines.collect::<String>());
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -78,7 +82,11 @@ pub fn kept_by_dedup(here: &Folder, server: &HttpServer, policy: &str) -> BTreeS
         lines.reverse();
     }
     here.write("export.jsonl", lines.join("\n"));
-    let keep = if policy == "longest" { "longest" } else { "first" };
+    let keep = match policy {
+        "longest" => "longest",
+        "priority" => "priority:priority",
+        _ => "first",
+    };
     here.run(&format!("--quiet dedup export.jsonl deduped --overwrite --keep {keep}")).ends(0);
     kept_ids(here, "deduped")
 }
@@ -130,7 +138,7 @@ impl Replayed {
 
 #[test]
 fn views_are_what_dedup_says_and_the_feed_gives_the_same() {
-    for policy in ["old-first", "newest", "longest"] {
+    for policy in ["old-first", "newest", "longest", "priority"] {
         let here = empty_index("auto");
         let mut server = HttpServer::start(&here, &format!("--view --view-policy {policy}"));
         insert(&server, 0..300);
@@ -156,8 +164,7 @@ fn views_are_what_dedup_says_and_the_feed_gives_the_same() {
                 changes.into_iter().for_each(|change| change.join().unwrap());
                 // A last document, which no other one resembles, is the last line of the feed.
                 let last = format!("last-{round}");
-                let doc = json!({ "id": last, "text": Random(9_000_000 + round).text(80) }).to_string();
-                assert_eq!(server.post("/topics/news/insert", &doc).status, 200);
+                insert_docs(&server, [(last.clone(), Random(9_000_000 + round).text(80))].into_iter());
                 wait_until("the feed has the last document", LIMIT, || {
                     replayed.kept.lock().unwrap().contains(&last)
                 });

@@ -141,14 +141,19 @@ fn the_feed_tells_documents_with_one_id_apart() {
         assert_eq!(server.post("/topics/news/insert", &doc).status, 200);
     }
     wait_until("the view has both", LIMIT, || view(&server, "")["documents"] == 3);
+    assert_eq!(server.post("/topics/news/delete", r#"{"ids":["same"]}"#).json()["deleted"], 2);
+    wait_until("both have gone", LIMIT, || view(&server, "")["documents"] == 1);
     let mut feed = BufReader::new(server.connect());
     let request = format!("GET /topics/news/view/changes?since={since} HTTP/1.0\r\n\r\n");
     feed.get_mut().write_all(request.as_bytes()).unwrap();
-    let lines = feed.lines().map(Result::unwrap).filter(|line| line.starts_with('{')).take(2);
+    let lines = feed.lines().map(Result::unwrap).filter(|line| line.starts_with('{')).take(4);
     let changes: Vec<Value> = lines.map(|line| serde_json::from_str(&line).unwrap()).collect();
     let of = |at: usize| (&changes[at]["id"], &changes[at]["change"], &changes[at]["number"]);
     assert_eq!(of(0), (&json!("same"), &json!("kept"), &json!(1)));
     assert_eq!(of(1), (&json!("same"), &json!("removed"), &json!(2)));
+    for (at, number) in [(2, 1), (3, 2)] {
+        assert_eq!(of(at), (&json!("same"), &json!("deleted"), &json!(number)));
+    }
     assert_eq!(server.end(), Some(0));
 }
 

@@ -259,7 +259,8 @@ fn export(common: &Common, index: &HBaseIndex, topic: &str) -> Result<u8> {
     index.each_docs(topic, None, |docs| {
         for (doc, _) in docs.into_iter().filter(|(_, state)| *state == DocState::Kept) {
             printed += 1;
-            print_line(DocLine { id: doc.id, age: now.saturating_sub(doc.time) / 1000, text: None })?;
+            let age = now.saturating_sub(doc.time) / 1000;
+            print_line(DocLine { id: doc.id, age, text: None, priority: None })?;
         }
         Ok(())
     })?;

@@ -36,7 +36,7 @@ pub(in crate::index) struct ServeArgs {
     /// Keep for each topic that is asked for it which documents stay when near-duplicates go (GET /topics/NAME/view)
     #[arg(long)]
     pub view: bool,
-    /// Which of two matching documents stays in a view: old-first, newest, or longest by the cleaned text
+    /// Which of two matching documents stays in a view: old-first, newest, longest or priority, as for index view
     #[arg(long, value_name = "WHICH", default_value = "old-first", requires = "view", value_parser = policy_of_index)]
     pub view_policy: Policy,
     /// Largest number of bytes that all views and what-ifs may take; a topic that would exceed it has no view

@@ -5,9 +5,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use operators::DocBatch;
+use operators::{DocBatch, Priority};
 use parking_lot::{Mutex, RwLock};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use tokio::task::block_in_place;
 
 use super::args::ServeArgs;
@@ -36,6 +38,17 @@ pub(super) struct RequestDoc {
     #[serde(default)]
     pub id: String,
     pub text: String,
+    /// Priority; the default without one.
+    #[serde(default, deserialize_with = "priority")]
+    pub priority: Priority,
+}
+
+/// Reads a finite number, or a string that is one.
+fn priority<'de, D: Deserializer<'de>>(from: D) -> Result<Priority, D::Error> {
+    // The number is read from its digits, since serde_json may be off by the last bit.
+    let raw = Box::<RawValue>::deserialize(from)?;
+    let priority = Priority::of_text(raw.get().trim_matches('"'));
+    priority.ok_or_else(|| D::Error::custom("the priority is no finite number"))
 }
 
 /// An index, with the threads that change it.
@@ -94,7 +107,10 @@ impl ServedIndex {
             idle.unwrap_or_else(|| (folder.settings.clone(), Preparer::of(&folder)))
         };
         let mut batch = DocBatch::new(0, 0);
-        docs.iter().for_each(|doc| batch.push(&doc.id, &doc.text));
+        for doc in docs {
+            batch.push(&doc.id, &doc.text);
+            batch.set_priority(doc.priority);
+        }
         let prepared = preparer.prepare(&batch);
         self.preparers.lock().push((settings, preparer));
         prepared

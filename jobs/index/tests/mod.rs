@@ -14,7 +14,7 @@ use operators::method::{Method, Spec};
 use operators::search::MappedText;
 use operators::sets::PackedSets;
 use operators::text::features::Lexicon;
-use operators::{DocBatch, Similarity};
+use operators::{DocBatch, Priority, Similarity};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -184,6 +184,11 @@ fn assert_answer(
     assert_eq!(answer.matches, first.collect::<Vec<_>>());
 }
 
+/// Returns the priority of the documents with an id: each second id has none.
+fn priority(id: u8) -> Priority {
+    if id.is_multiple_of(2) { Priority::default() } else { Priority(id.into()) }
+}
+
 fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index").to_string_lossy().into_owned();
@@ -202,6 +207,7 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let mut prepare = |id: u8, text: &str| {
         let mut batch = DocBatch::new(0, 0);
         batch.push(&id.to_string(), text);
+        batch.set_priority(priority(id));
         preparer.prepare(&batch).remove(0)
     };
     let name = |topic: &u8| format!("topic-{topic}");
@@ -286,13 +292,13 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
         let docs = list.docs.iter().filter(|doc| doc.topic == topic).count();
         let mut exported = 0;
         if let Some(topic) = read.topic(&name(&topic)) {
-            TopicReader::new(topic)
-                .unwrap()
-                .each_doc(|_| {
-                    exported += 1;
-                    Ok(())
-                })
-                .unwrap();
+            let mut priorities = TopicReader::new(topic).unwrap();
+            let each = |doc: IndexedDoc| {
+                exported += 1;
+                assert_eq!(priorities.priority(doc.number)?, priority(doc.id.parse()?));
+                Ok(())
+            };
+            TopicReader::new(topic).unwrap().each_doc(each).unwrap();
         }
         assert_eq!(exported, docs);
     }

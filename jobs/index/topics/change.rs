@@ -1,5 +1,6 @@
 //! Changes of an index, as its log has them.
 
+use operators::Priority;
 use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ pub struct PreparedDoc {
     pub keys: TextKeys,
     /// Cleaned text; empty if the index keeps no texts.
     pub text: String,
+    /// Priority, by which a view may prefer it to others; the default if it has none.
+    pub priority: Priority,
 }
 
 /// A change of one topic. It holds all that is needed to make it again, whatever the segments have become since.
@@ -34,6 +37,8 @@ pub(in crate::index) enum ChangeKind {
     Expire(u64),
     /// The topic was dropped with all of its documents.
     Drop,
+    /// The document that was added by the change before it has a priority.
+    Prioritize { number: u64, priority: u64 },
 }
 
 /// A document that was added.

@@ -94,6 +94,7 @@ impl MergeJob {
         })?;
         self.merge_copies(&files, &mut writer, &mut pace, (docs, &mut texts))?;
         self.merge_table(IndexTable::Ids, &files, &mut writer, &mut pace, |row| Ok(docs.has(row[1])))?;
+        self.merge_table(IndexTable::Priorities, &files, &mut writer, &mut pace, |row| Ok(docs.has(row[0])))?;
         // Expired documents are gone, so the segment begins behind them.
         let entry = writer.finish((bounds.0.max(self.oldest.min(bounds.1)), bounds.1))?;
         // The number of a text that has copies goes on being that of a deleted document.

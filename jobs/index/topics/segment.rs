@@ -246,6 +246,9 @@ pub(in crate::index) fn write_memory(
     writer.table(IndexTable::Copies, |push| {
         memory.copies().try_for_each(|(text, number)| push(&[text, number], b""))
     })?;
+    writer.table(IndexTable::Priorities, |push| {
+        memory.priorities().try_for_each(|(number, priority)| push(&[number, priority.0], b""))
+    })?;
     let id = |doc: MemoryDoc| [key_of_id(doc.id.as_bytes()), doc.number];
     write_sorted(&mut writer, IndexTable::Ids, memory.docs().map(id).collect())?;
     writer.finish(documents)

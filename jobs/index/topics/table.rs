@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 /// | documents | document | seconds since 1970, document less text | id |
 /// | copies | text, document, for documents that are not the first of their text | | |
 /// | ids | hash of the id, document | | |
+/// | priorities | document | its [priority](operators::Priority), of those that have one | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::index) enum IndexTable {
@@ -27,11 +28,12 @@ pub(in crate::index) enum IndexTable {
     Documents,
     Copies,
     Ids,
+    Priorities,
 }
 
 impl IndexTable {
     /// All tables.
-    pub const ALL: [IndexTable; 7] = [
+    pub const ALL: [IndexTable; 8] = [
         IndexTable::Identities,
         IndexTable::Keys,
         IndexTable::Sketches,
@@ -39,6 +41,7 @@ impl IndexTable {
         IndexTable::Documents,
         IndexTable::Copies,
         IndexTable::Ids,
+        IndexTable::Priorities,
     ];
 
     /// Returns the name of the table, as files have it.
@@ -51,6 +54,7 @@ impl IndexTable {
             IndexTable::Documents => "documents",
             IndexTable::Copies => "copies",
             IndexTable::Ids => "ids",
+            IndexTable::Priorities => "priorities",
         }
     }
 
@@ -63,6 +67,7 @@ impl IndexTable {
             IndexTable::Texts => (1, 0, true),
             IndexTable::Documents => (1, 2, true),
             IndexTable::Copies | IndexTable::Ids => (2, 0, false),
+            IndexTable::Priorities => (1, 1, false),
         };
         RunShape { key_words, value_words, bytes }
     }

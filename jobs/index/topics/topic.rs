@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use cluster::Store;
 use cluster::runs::newest_tier;
+use operators::Priority;
 use operators::method::KeptKeys;
 
 use super::change::{Change, ChangeKind, KeptText, NewDoc, PreparedDoc};
@@ -177,6 +178,9 @@ impl Topic {
                 self.oldest = self.oldest.max(oldest);
                 self.memory.expire(oldest);
                 self.deleted = self.deleted.split_off(&oldest);
+            }
+            ChangeKind::Prioritize { number, priority } => {
+                self.memory.prioritize(number, Priority(priority));
             }
             // Whoever holds the topics drops it.
             ChangeKind::Drop => {}

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use cluster::runs::RunRow;
+use operators::Priority;
 use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
 
@@ -266,6 +267,21 @@ impl<'a> TopicReader<'a> {
         let Some(cursor) = cursors.at(IndexTable::Documents, &[number])? else { return Ok(None) };
         let row = cursor.peek_row()?.filter(|row| row.words[0] == number);
         row.map(|row| IndexedDoc::of_row(&row)).transpose()
+    }
+
+    /// Returns the priority of a document that [`doc`](Self::doc) returns; the default if it has none.
+    pub fn priority(&mut self, number: u64) -> Result<Priority> {
+        if let Some(table) = self.topic.tables().find(|table| table.doc(number).is_some()) {
+            return Ok(table.priority(number));
+        }
+        let (mut priority, Some(cursors)) = (Priority::default(), self.of_number(number)) else {
+            return Ok(Priority::default());
+        };
+        cursors.rows(IndexTable::Priorities, &[number], |words| {
+            priority = Priority(words[1]);
+            false
+        })?;
+        Ok(priority)
     }
 
     /// Adds the numbers of documents with a text that are neither deleted nor expired to `numbers`, oldest first, up to

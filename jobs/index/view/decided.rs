@@ -1,7 +1,7 @@
 //! Decides once which documents of a topic stay.
 
 use anyhow::{Result, bail};
-use operators::{DocId, Merit, Resolve, Sides, survivors};
+use operators::{DocId, Resolve, Sides, survivors};
 
 use super::clean_set::CleanSet;
 use super::topic_matches::TopicTexts;
@@ -37,12 +37,7 @@ pub(in crate::index) fn clean_set(
         next = texts.add(topic, from, u64::MAX)?;
     }
     let found = texts.matches(&index.method, policy, threads)?;
-    let chars = |doc: DocId| {
-        let at = found.chars.partition_point(|(other, _)| *other < doc);
-        found.chars.get(at).map_or(0, |(_, chars)| u64::from(*chars))
-    };
-    let merit = |doc| Merit { chars: chars(doc), ..Merit::default() };
-    let rank = |doc: DocId| policy.rank(doc, || doc.0, || merit(doc));
+    let rank = |doc: DocId| policy.rank(doc, || doc.0, || found.merit(doc));
     let mut set = CleanSet::default();
     set.documents = found.chars.len() as u64;
     for member in survivors(&found.matches, Resolve::Greedy, Sides::default(), rank) {

@@ -1,6 +1,7 @@
 //! The tool `index view`.
 
 use anyhow::{Context, Result};
+use cluster::one_line;
 use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde_json::json;
 
 use super::clean_set::{CleanSet, similarity};
 use super::decided::clean_set;
+use super::index_policy::policy_of_index;
 use crate::Common;
 use crate::cli::terminal::print;
 use crate::index::answer_lines::print_line;
@@ -18,19 +20,11 @@ use crate::nightly::Policy;
 /// Number of ids of a cluster that are printed for people.
 const SHOWN: usize = 5;
 
-/// Reads a policy that needs no field of a record, since an index keeps none.
-pub(in crate::index) fn policy_of_index(text: &str) -> Result<Policy, String> {
-    let policy: Policy = text.parse()?;
-    match policy.field() {
-        None => Ok(policy),
-        Some(_) => Err(format!("an index keeps no fields of documents, so {policy} cannot be used")),
-    }
-}
-
 /// Options of `index view`.
 #[derive(clap::Args)]
 pub(in crate::index) struct ViewArgs {
-    /// Which of two matching documents stays: old-first, newest, or longest by the cleaned text; of equal ones the first
+    /// Document that stays of two that match: old-first, newest, longest (by the cleaned text), or priority (the greatest that was given at
+    /// its insertion); of equal ones the first
     #[arg(long, value_name = "WHICH", default_value = "old-first", value_parser = policy_of_index)]
     pub policy: Policy,
     /// Print the id of each document that stays, as JSON lines, and nothing else
@@ -125,7 +119,9 @@ impl<'t> PrintedView<'t> {
         for PrintedCluster { id, removed } in &self.largest_clusters {
             let shown = removed.iter().take(SHOWN).map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
             let others = if removed.len() > SHOWN { ", …" } else { "" };
-            said += &format!("    {id} stays, {} go: {shown}{others}\n", removed.len());
+            // An id may hold what a terminal would obey.
+            let line = format!("{id} stays, {} go: {shown}{others}", removed.len());
+            said += &format!("    {}\n", one_line(&line));
         }
         said
     }

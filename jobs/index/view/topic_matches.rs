@@ -10,9 +10,10 @@ use cluster::{Stores, text_of_path};
 use datasets::Reading;
 use operators::method::Method;
 use operators::text::{Clean, Cleaner};
-use operators::{DocId, Matches, Merit, Pair};
+use operators::{DocId, Matches, Merit, Pair, Priority};
 use serde_json::json;
 
+use super::index_policy::PRIORITY;
 use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::dedup::pipeline::NoEarlier;
@@ -35,10 +36,24 @@ pub(in crate::index) struct TopicTexts {
 pub(in crate::index) struct TopicMatches {
     /// Each document that is there, and the number of characters of its text.
     pub chars: Vec<(DocId, u32)>,
+    /// Priorities of the documents that have one, in order. The others have the least.
+    pub priorities: Vec<(DocId, Priority)>,
     /// All matches of most documents, and of those with very many candidates the ones that decide.
     pub matches: Matches,
     /// Number of documents of which not all matches are known.
     pub led: u64,
+}
+
+impl TopicMatches {
+    /// Returns the merit of a document.
+    pub fn merit(&self, doc: DocId) -> Merit {
+        let chars = self.chars.binary_search_by_key(&doc, |(other, _)| *other);
+        let priority = self.priorities.binary_search_by_key(&doc, |(other, _)| *other);
+        Merit {
+            chars: chars.map_or(0, |at| self.chars[at].1.into()),
+            priority: priority.map_or(Priority::LEAST, |at| self.priorities[at].1),
+        }
+    }
 }
 
 impl TopicTexts {
@@ -55,7 +70,13 @@ impl TopicTexts {
         each_of_part(topic, from, end, |doc| {
             let text = texts.text(doc.text)?;
             found.chars.push((DocId(doc.number), text.chars().count() as u32));
-            serde_json::to_writer(&mut *file, &json!({ "id": doc.number.to_string(), "text": text }))?;
+            let priority = texts.priority(doc.number)?;
+            if priority != Priority::default() {
+                found.priorities.push((DocId(doc.number), priority));
+            }
+            // The pipeline wants a number of each document.
+            let (id, priority) = (doc.number.to_string(), priority.number().unwrap_or(f64::MIN));
+            serde_json::to_writer(&mut *file, &json!({ "id": id, "text": text, PRIORITY: priority }))?;
             Ok(file.write_all(b"\n")?)
         })
     }
@@ -73,7 +94,8 @@ impl TopicTexts {
         }
         let file = text_of_path(folder.join("documents.jsonl").as_os_str());
         let plan = Plan::new(&Stores::new(), &[], &[file], Some("jsonl"), None, &folder)?;
-        let run = Run::alone(plan, Reading::default(), threads, &Arc::default());
+        let reading = Reading { priority: Some(PRIORITY.to_owned()), ..Reading::default() };
+        let run = Run::alone(plan, reading, threads, &Arc::default());
         let maps = folder.join("maps");
         let order = policy.clone();
         // The texts of an index are cleaned, and have marks that would be cleaned away.

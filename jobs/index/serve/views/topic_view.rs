@@ -1,13 +1,13 @@
 //! The decisions about the documents of a topic, kept true.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use anyhow::Result;
 use operators::flow::{LiveView, ViewChange, ViewRank, WhatIf};
 use operators::method::KeptKeys;
-use operators::{DocId, Merit, Reason, Removed, Similarity};
+use operators::{DocId, Merit, Priority, Reason, Removed, Similarity};
 use timely::worker::Worker;
 
 use super::asked_doc::AskedDoc;
@@ -17,8 +17,17 @@ use crate::index::topics::{IndexedDoc, TopicReader};
 use crate::index::view::TopicMatches;
 use crate::nightly::Policy;
 
-/// Numbers of characters of documents, by the documents' numbers.
-type TextLengths = Rc<RefCell<Vec<u32>>>;
+/// What keep orders compare of documents, by the documents' numbers.
+#[derive(Default)]
+struct DocMerits {
+    /// Numbers of characters.
+    chars: Vec<u32>,
+    /// Priorities of those that have one. The others have the least.
+    priorities: HashMap<DocId, Priority>,
+}
+
+/// About how many bytes the priority of a document takes.
+const PRIORITY_BYTES: u64 = 32;
 
 /// Decides which documents of a topic stay. Documents come in the order of their numbers.
 ///
@@ -31,7 +40,7 @@ type TextLengths = Rc<RefCell<Vec<u32>>>;
 pub(super) struct TopicView {
     live: LiveView,
     policy: Policy,
-    lengths: TextLengths,
+    merits: Rc<RefCell<DocMerits>>,
     /// Whether each document is there.
     is_there: Vec<bool>,
     /// Whether the text of each document goes: it matches another one that stays.
@@ -56,11 +65,11 @@ pub(super) struct TopicView {
 impl TopicView {
     /// Makes a view of no documents. `policy`: which of two matching documents stays.
     pub fn new(worker: &mut Worker, policy: Policy) -> Self {
-        let lengths = TextLengths::default();
+        let merits = Rc::default();
         TopicView {
-            live: LiveView::new(worker, rank_by(&policy, &lengths)),
+            live: LiveView::new(worker, rank_by(&policy, &merits)),
             policy,
-            lengths,
+            merits,
             is_there: Vec::new(),
             text_goes: Vec::new(),
             expected_to_go: HashSet::new(),
@@ -79,6 +88,7 @@ impl TopicView {
         for &(doc, chars) in &found.chars {
             self.note(doc, chars);
         }
+        self.merits.borrow_mut().priorities.extend(found.priorities);
         self.led = found.led;
         for (doc, first) in found.matches.copies {
             self.live.insert(doc, Some(first), []);
@@ -91,10 +101,10 @@ impl TopicView {
 
     /// Notes that a document is there. `chars`: number of characters of its text, since a what-if may ask for the longest.
     fn note(&mut self, doc: DocId, chars: u32) {
-        let mut lengths = self.lengths.borrow_mut();
-        let end = lengths.len().max(doc.0 as usize + 1);
-        lengths.resize(end, 0);
-        lengths[doc.0 as usize] = chars;
+        let of_docs = &mut self.merits.borrow_mut().chars;
+        let end = of_docs.len().max(doc.0 as usize + 1);
+        of_docs.resize(end, 0);
+        of_docs[doc.0 as usize] = chars;
         self.is_there.resize(end, false);
         self.text_goes.resize(end, false);
         self.is_there[doc.0 as usize] = true;
@@ -109,7 +119,10 @@ impl TopicView {
         doc: &IndexedDoc,
     ) -> Result<()> {
         let asked = AskedDoc::ask(index, reader, keys, doc, |text| self.may_stay(text))?;
-        let doc = asked.doc;
+        let (doc, priority) = (asked.doc, reader.priority(doc.number)?);
+        if priority != Priority::default() {
+            self.merits.borrow_mut().priorities.insert(doc, priority);
+        }
         (self.cut, self.led) = (self.cut + u64::from(asked.is_cut), self.led + u64::from(asked.is_led));
         let identical = self.first_there(reader, &asked.equal)?;
         let near = match identical {
@@ -226,7 +239,7 @@ impl TopicView {
         least: Option<Similarity>,
         policy: &Policy,
     ) -> (WhatIf, Vec<ViewChange>) {
-        self.live.what_if(worker, least, rank_by(policy, &self.lengths))
+        self.live.what_if(worker, least, rank_by(policy, &self.merits))
     }
 
     /// Returns what has changed of a what-if since the last call.
@@ -241,8 +254,9 @@ impl TopicView {
 
     /// Returns about how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        let numbers = self.is_there.len() as u64;
-        self.live.bytes() + 6 * numbers + self.sets.bytes() as u64
+        let (numbers, priorities) =
+            (self.is_there.len() as u64, self.merits.borrow().priorities.len() as u64);
+        self.live.bytes() + 6 * numbers + PRIORITY_BYTES * priorities + self.sets.bytes() as u64
     }
 
     /// Ends the view and frees its memory.
@@ -298,9 +312,14 @@ impl TopicView {
 }
 
 /// Returns the keep order of a policy.
-fn rank_by(policy: &Policy, lengths: &TextLengths) -> ViewRank {
-    let (policy, lengths) = (policy.clone(), Rc::clone(lengths));
-    let chars = move |doc: DocId| lengths.borrow().get(doc.0 as usize).copied().unwrap_or(0);
-    let merit = move |doc: DocId| Merit { chars: chars(doc).into(), ..Merit::default() };
+fn rank_by(policy: &Policy, merits: &Rc<RefCell<DocMerits>>) -> ViewRank {
+    let (policy, merits) = (policy.clone(), Rc::clone(merits));
+    let merit = move |doc: DocId| {
+        let DocMerits { chars, priorities } = &*merits.borrow();
+        Merit {
+            chars: chars.get(doc.0 as usize).copied().unwrap_or(0).into(),
+            priority: priorities.get(&doc).copied().unwrap_or(Priority::LEAST),
+        }
+    };
     Rc::new(move |doc: DocId| policy.rank(doc, || doc.0, || merit(doc)))
 }

@@ -20,7 +20,7 @@ use crate::index::index_folder::IndexFolder;
 use crate::index::serve::admission::RequestCaller;
 use crate::index::serve::api_error::ApiError;
 use crate::index::serve::route_state::{RouteState, refuse_params};
-use crate::index::view::policy_of_index;
+use crate::index::view::{name_of_policy, policy_of_index};
 
 /// Returns the routes.
 pub(super) fn what_if_routes() -> Router<RouteState> {
@@ -72,7 +72,8 @@ async fn begin(
     let (state, views) = shared.view(&caller, &topic)?;
     let rule = shared.index.read(|index| body.rule(index, views))?;
     let begun = views.what_if(&topic, rule).await;
-    let number = begun.map_err(|why| ApiError::new(StatusCode::TOO_MANY_REQUESTS, why))?;
+    let status = if state.has_ended() { StatusCode::CONFLICT } else { StatusCode::TOO_MANY_REQUESTS };
+    let number = begun.map_err(|why| ApiError::new(status, why))?;
     block_in_place(|| Ok((StatusCode::CREATED, Json(what_if(&state.seen.read(), number)?))))
 }
 
@@ -110,7 +111,7 @@ fn what_if(seen: &SeenView, number: u64) -> Result<Value, ApiError> {
         "what_if": number,
         "version": seen.version,
         "threshold": what_if.rule.least.map(Similarity::as_f64),
-        "policy": what_if.rule.policy.to_string(),
+        "policy": name_of_policy(&what_if.rule.policy),
         "documents": what_if.set.documents,
         "kept": what_if.set.kept(),
         "clusters": counts.clusters,

@@ -1,9 +1,10 @@
 //! Documents and texts in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter;
 
 use foldhash::fast::RandomState;
+use operators::Priority;
 use operators::hash::Identity;
 use operators::method::KeptKeys;
 
@@ -16,6 +17,8 @@ const DOC_BYTES: usize = 40;
 const TEXT_BYTES: usize = 100;
 /// About how many bytes a document of a text that another one has brought takes in the list of them.
 const COPY_BYTES: usize = 24;
+/// About how many bytes the priority of a document takes.
+const PRIORITY_BYTES: usize = 24;
 
 /// Documents in memory, with the same tables as a segment.
 ///
@@ -47,6 +50,8 @@ pub(in crate::index) struct MemoryTable {
     identities: HashMap<Identity, u32, RandomState>,
     /// Documents of each text but the first one.
     copies: BTreeSet<(u64, u64)>,
+    /// Priorities of the documents that have one.
+    priorities: BTreeMap<u64, Priority>,
     keys: MemoryKeys,
     fingerprints: MemoryFingerprints,
 }
@@ -128,6 +133,11 @@ impl MemoryTable {
         });
     }
 
+    /// Gives a document a priority.
+    pub fn prioritize(&mut self, number: u64, priority: Priority) {
+        self.priorities.insert(number, priority);
+    }
+
     /// Removes a document. Its text stays, as in a segment.
     pub fn remove(&mut self, number: u64) {
         let Some(at) = self.place_of(number) else { return };
@@ -135,6 +145,7 @@ impl MemoryTable {
         if !std::mem::replace(&mut doc.is_removed, true) {
             self.living -= 1;
             self.copies.remove(&(doc.text, number));
+            self.priorities.remove(&number);
         }
     }
 
@@ -152,7 +163,8 @@ impl MemoryTable {
     /// Returns about how many bytes the table takes.
     pub fn bytes(&self) -> usize {
         let (docs, texts, copies) = (self.docs.len(), self.texts.len(), self.copies.len());
-        let rows = DOC_BYTES * docs + TEXT_BYTES * texts + COPY_BYTES * copies;
+        let priorities = PRIORITY_BYTES * self.priorities.len();
+        let rows = DOC_BYTES * docs + TEXT_BYTES * texts + COPY_BYTES * copies + priorities;
         rows + self.ids.len() + self.cleaned.len() + self.keys.bytes() + self.fingerprints.bytes()
     }
 
@@ -232,6 +244,16 @@ impl MemoryTable {
             self.doc(text.number).is_some() || self.copies_of(text.number).next().is_some()
         };
         (0..self.texts.len()).map(|place| self.text_at(place)).filter(has_docs)
+    }
+
+    /// Returns the priority of a document; the default if it has none.
+    pub fn priority(&self, number: u64) -> Priority {
+        self.priorities.get(&number).copied().unwrap_or_default()
+    }
+
+    /// Returns all documents that have a priority, in order.
+    pub fn priorities(&self) -> impl Iterator<Item = (u64, Priority)> {
+        self.priorities.iter().map(|(number, priority)| (*number, *priority))
     }
 
     /// Returns all copies, by text and document.
