@@ -39,7 +39,7 @@ pub struct Args {
     /// Corpus of the paper in its published layout, or any other; for one paper only
     #[arg(long, value_name = "PATHS", value_delimiter = ',', value_parser = paths())]
     input: Vec<String>,
-    /// File of labelled pairs of the input, as for eval: two ids and a label on each line
+    /// File of labelled pairs of the input, as for eval: two ids and a label on each line; for lanceyan
     #[arg(long, value_name = "FILE", requires = "input", value_parser = paths())]
     labels: Option<String>,
     /// How much is run
@@ -93,6 +93,19 @@ pub fn run(args: Args) -> Result<u8> {
     }
     if paper == Paper::All && !input.is_empty() {
         bail!(WrongUse("--input is for one paper, and not for all".to_owned()));
+    }
+    if !input.is_empty() && matches!(paper, Paper::Hbase) {
+        bail!(WrongUse(
+            "the article on HBase is about random fingerprints, so it takes no --input".to_owned()
+        ));
+    }
+    if labels.is_some() && paper != Paper::Lanceyan {
+        bail!(WrongUse("--labels are for lanceyan, whose distances they judge".to_owned()));
+    }
+    if labels.is_none() && !input.is_empty() && paper == Paper::Lanceyan {
+        bail!(WrongUse(
+            "of its own corpus lanceyan needs --labels too, by which its distances are judged".to_owned()
+        ));
     }
     fs::create_dir_all(&output).with_context(|| format!("could not create \"{}\"", output.display()))?;
     let mut pages = Vec::new();

@@ -9,7 +9,6 @@ use anyhow::Result;
 
 use super::trials::{RunNumber, Trials};
 use crate::report::parts::{PagePart, PageTable, page_of_parts};
-use crate::report::template;
 
 /// Verdict about a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,11 +226,6 @@ pub(super) fn write_index(folder: &Path, pages: &[(&str, PaperPage)]) -> Result<
     });
     write_table(&mut index, &["paper", "claim", "published", "measured", "verdict"], rows);
     Ok(fs::write(folder.join("README.md"), index)?)
-}
-
-/// Writes a number with separators of thousands.
-pub(super) fn grouped(number: u64) -> String {
-    template::grouped(number as f64)
 }
 
 /// Writes a share as a percentage.

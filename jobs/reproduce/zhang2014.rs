@@ -5,9 +5,10 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::page::{Claim, ClaimVerdict, PaperPage, grouped, listed, percent};
+use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
 use super::stand_in::class_text;
 use super::trials::{RunNumber, Trials};
+use crate::cli::terminal::grouped;
 use crate::report::chart::{Axis, Chart};
 use crate::report::parts::{PagePart, PageTable};
 
@@ -131,7 +132,7 @@ fn table_3(page: &mut PaperPage, alone: &Compared) {
         measured: format!("{} of what SimHash takes, for {} test documents", said(&reduced), grouped(alone.tested)),
         verdict: ClaimVerdict::of_parts(&reduced.iter().zip(REDUCED[0]).map(|(ours, theirs)| *ours >= theirs).collect::<Vec<_>>()),
         because: "no time is reduced by more than 100 %: the paper's figures are the time saved as a share of the time that SimHash took, and so are \
-                  ours. It compares one number for each class, the others a sum over the words of the document"
+                  ours, of times of some milliseconds at most. It compares one number for each class, the others a sum over the words of the document"
             .to_owned(),
         runs: vec![alone.run],
     });
@@ -141,7 +142,9 @@ fn table_3(page: &mut PaperPage, alone: &Compared) {
         published: "tacitly: making the fingerprints is a step of its own, without a time".to_owned(),
         measured: format!("{:.1} ms to make the fingerprints, {simhash:.2} ms to compare; Euclid {:.1}, cosine {:.1}, correlation {:.1} ms", alone.fingerprints, others[0], others[1], others[2]),
         verdict: ClaimVerdict::of_parts(&others.map(|other| whole < other)),
-        because: "each fingerprint is used for as many comparisons as there are classes, which are few".to_owned(),
+        because: "each fingerprint is used for as many comparisons as there are classes, which are ten here. On mixed.parquet, with more classes and longer sums, it does save \
+                  time with the fingerprints (docs/papers/zhang2014.md)"
+            .to_owned(),
         runs: vec![alone.run],
     });
     let accuracy = alone.measures.map(|measure| measure.1);
@@ -149,8 +152,13 @@ fn table_3(page: &mut PaperPage, alone: &Compared) {
         claim: "The labels by SimHash are as good".to_owned(),
         published: "no accuracy at all".to_owned(),
         measured: listed(MEASURES.iter().zip(accuracy).map(|(name, accuracy)| format!("{name} {}", percent(accuracy)))),
-        verdict: if accuracy[3] >= accuracy[1] - 0.01 { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold },
-        because: "64 bits keep little of a class's sum, and Euclid against sums measures length: the class with the shortest sum is nearest".to_owned(),
+        verdict: match accuracy[3] >= accuracy[1] - 0.01 {
+            // A few hundred documents do not tell a percent.
+            _ if alone.tested < 1_000 => ClaimVerdict::CannotBeSaid,
+            true => ClaimVerdict::Holds,
+            false => ClaimVerdict::DoesNotHold,
+        },
+        because: "of generated classes, which are told apart easily; of real ones SimHash is right less than half as often as cosine (docs/papers/zhang2014.md). 64 bits keep little of a class's sum, and Euclid against sums measures length: the class with the shortest sum is nearest".to_owned(),
         runs: vec![alone.run],
     });
     page.parts.push(measures_table(alone));
@@ -229,8 +237,8 @@ fn figure_4(trials: &mut Trials, page: &mut PaperPage, input: &str, alone: Compa
             seconds(3)
         ),
         verdict: ClaimVerdict::of_parts(&[seconds(1) > 0.7 * seconds(0), seconds(3) < 0.8 * seconds(2)]),
-        because: "Hadoop starts a task for each file, and here a file costs its opening alone, on this machine, so two workers gain with small files too. What does not gain is \
-                  a corpus as small as this: the dictionary and the sums of the classes cost the same"
+        because: "Hadoop starts a task for each file, and here a file costs its opening alone, on this machine, so small files are no obstacle of \
+                  their own. A corpus as small as this gains little either way: the dictionary and the sums of the classes cost the same"
             .to_owned(),
         runs: runs.iter().map(|(_, _, run)| run.run).chain([pack]).collect(),
     });

@@ -6,10 +6,11 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde_json::Value;
 
-use super::page::{Claim, ClaimVerdict, PaperPage, grouped, listed, percent};
+use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
 use super::sampled_pairs::{SampledPair, sample_pairs};
 use super::stand_in::Posts;
 use super::trials::{RunNumber, Trials};
+use crate::cli::terminal::grouped;
 use crate::report::chart::{Axis, Chart};
 use crate::report::parts::{PagePart, PageTable};
 
@@ -263,11 +264,11 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns the share of pairs that are duplicates.
-    fn precision(&self, pairs: &[SampledPair]) -> Result<f64> {
-        let right = match self.posts {
+    /// Returns of each pair whether it is a duplicate.
+    fn judge(&self, pairs: &[SampledPair]) -> Result<Vec<bool>> {
+        Ok(match self.posts {
             Some(posts) => {
-                pairs.iter().filter(|pair| posts.message(&pair.ids[0]) == posts.message(&pair.ids[1])).count()
+                pairs.iter().map(|pair| posts.message(&pair.ids[0]) == posts.message(&pair.ids[1])).collect()
             }
             None => {
                 let mut texts = PairClassifier::new(self.proxy.method(
@@ -275,14 +276,13 @@ impl Judge<'_> {
                     &Statistics::default(),
                     None,
                 )?);
-                let same = |pair: &&SampledPair| {
+                let same = |pair: &SampledPair| {
                     let [a, b] = pair.texts.each_ref().map(|text| texts.add(text));
                     texts.classify(a, b).matches
                 };
-                pairs.iter().filter(same).count()
+                pairs.iter().map(same).collect()
             }
-        };
-        Ok(right as f64 / pairs.len().max(1) as f64)
+        })
     }
 }
 
@@ -298,10 +298,21 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
             let method = format!("{method},retrieval=bucket,{parameters}");
             let run = retrieved(trials, &input, &method, 1)?;
             let (found, drawn) = sample_pairs(&trials.folder().join(trials.work("out")), DRAWN, trials.seed)?;
-            measured.push((hash, way, method, run.run, found, judge.precision(&drawn)?));
+            let name = format!("{DRAWN} pairs drawn of {method}");
+            let (drawing, precision) = trials.measured(name, |raw| {
+                let judged = judge.judge(&drawn)?;
+                for (pair, is_right) in drawn.iter().zip(&judged) {
+                    let said = if *is_right { "duplicates" } else { "different" };
+                    *raw += &format!("{} {}: {said}\n", pair.ids[0], pair.ids[1]);
+                }
+                let right = judged.iter().filter(|is_right| **is_right).count();
+                *raw += &format!("precision: {right} of {}\n", drawn.len());
+                Ok(right as f64 / drawn.len().max(1) as f64)
+            })?;
+            measured.push((hash, way, method, [run.run, drawing], found, precision));
         }
     }
-    let row = |(hash, way, method, _, found, precision): &(&str, &str, String, usize, u64, f64)| {
+    let row = |(hash, way, method, _, found, precision): &(&str, &str, String, [RunNumber; 2], u64, f64)| {
         vec![
             (*hash).to_owned(),
             (*way).to_owned(),
@@ -329,15 +340,18 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
         },
     ));
     let precision = |at: usize| measured[at].5;
-    let runs: Vec<RunNumber> = measured.iter().map(|row| row.3).collect();
+    let runs: Vec<RunNumber> = measured.iter().flat_map(|row| row.3).collect();
     let of_hash = |from: usize| listed((from..from + 3).map(|at| percent(precision(at))));
     page.claims.push(Claim {
-        claim: "Figure 3: the traditional method is wrong about most pairs, distance 0 too, and the improved method is far better".to_owned(),
+        claim: "Figure 3: the traditional method is wrong about very many pairs, even at distance 0, and the improved one is much more often right".to_owned(),
         published: "three bars at each of 50,000, 100,000 and 200,000 posts; no numbers in our copy".to_owned(),
         measured: format!("traditional, distance 0, improved: {}", of_hash(0)),
-        verdict: ClaimVerdict::of_parts(&[precision(0) < precision(2), precision(1) < precision(2), precision(0) < 0.5]),
-        because: format!("with his hash; {}", judge.said()),
-        runs: runs[..3].to_vec(),
+        verdict: ClaimVerdict::of_parts(&[precision(0) < 2.0 / 3.0, precision(1) < 2.0 / 3.0, precision(2) > precision(1) + 0.1]),
+        because: format!(
+            "with his hash; {}. Very many is taken as more than a third, and much as more than 10 of 100 pairs",
+            judge.said()
+        ),
+        runs: runs[..6].to_vec(),
     });
     page.claims.push(Claim {
         claim: "The gain of Figure 3 is one of the improved formula".to_owned(),
@@ -351,13 +365,18 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
         },
         runs: runs.clone(),
     });
-    let share = measured[2].4 as f64 / measured[0].4.max(1) as f64;
+    let share = |from: usize| measured[from + 2].4 as f64 / measured[from].4.max(1) as f64;
+    let of_his_hash = (0.3..=0.5).contains(&share(0));
     page.claims.push(Claim {
         claim: "The improved method finds about 40 % as many duplicates as the traditional one".to_owned(),
         published: "40 %".to_owned(),
-        measured: percent(share),
-        verdict: if (0.3..=0.5).contains(&share) { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold },
-        because: "the share depends on how many posts are duplicates, and on how many words strangers share"
+        measured: format!("{} with his hash, {} with one that fills all bits", percent(share(0)), percent(share(3))),
+        verdict: match corpora.posts {
+            Some(_) => ClaimVerdict::CannotBeSaid,
+            None => ClaimVerdict::of_parts(&[of_his_hash]),
+        },
+        because: "the share depends on how many posts are duplicates, of which the paper says nothing and the generator makes three in ten, and on how many words \
+                  strangers share"
             .to_owned(),
         runs,
     });
