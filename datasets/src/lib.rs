@@ -20,8 +20,9 @@ mod text;
 pub use confined::{Bounds, EXTRACT, Extractors, serve};
 pub use deflate::{DeflatePart, UndoneFile};
 pub use error::{Error, MissingField};
+pub use formats::csv::{CsvChar, CsvReading};
 pub use formats::sequence_file::Codec;
-pub use formats::unknown::UNKNOWN;
+pub use formats::unknown::{UNKNOWN, unknown_format};
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use synthetic::{Synthetic, SyntheticDoc, SyntheticMixture, SyntheticPost, SyntheticPosts};
 pub use text::contents::contents_bytes;
@@ -46,6 +47,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &formats::jsonl::JSONL,
     &formats::csv::WEIBO_CSV,
     &formats::csv::CSV,
+    &formats::csv::TSV,
     &formats::sogou::SOGOUCS,
     &formats::tancorp::TANCORP,
     &formats::plain_lines::LINES,
@@ -75,6 +77,8 @@ pub struct Reading {
     /// a SequenceFile, the pages of Parquet. It is given in bytes, and is at least
     /// [`Reading::LEAST_BLOCK_BYTES`].
     pub block_bytes: usize,
+    /// How CSV is written.
+    pub csv: CsvReading,
     /// Processes that read Word and PDF documents.
     pub extractors: Arc<Extractors>,
 }
@@ -84,8 +88,19 @@ impl Default for Reading {
         let bad_text = BadText::default();
         let extractors = Arc::default();
         let (max_record_bytes, block_bytes) = (Reading::MAX_RECORD_BYTES, Reading::BLOCK_BYTES);
-        let (id, text, numbers, priority, encoding) = Default::default();
-        Reading { id, text, numbers, priority, encoding, bad_text, max_record_bytes, block_bytes, extractors }
+        let (id, text, numbers, priority, encoding, csv) = Default::default();
+        Reading {
+            id,
+            text,
+            numbers,
+            priority,
+            encoding,
+            bad_text,
+            max_record_bytes,
+            block_bytes,
+            csv,
+            extractors,
+        }
     }
 }
 
@@ -214,7 +229,8 @@ pub trait Format: Sync {
         false
     }
     /// Returns whether the writer can cut parts out of the text of a record, and leave all else of it as it is.
-    fn cuts_texts(&self) -> bool {
+    /// `field`: the field of the text, as the user has named it.
+    fn cuts_texts(&self, _field: &str) -> bool {
         true
     }
     /// Returns how a file may be cut into pieces.

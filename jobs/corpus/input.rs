@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores, path_of_text, text_of_path};
-use datasets::{Encoding, Error, Extractors, MissingField, Reading};
+use datasets::{CsvChar, CsvReading, Encoding, Error, Extractors, MissingField, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,8 @@ use super::splits::{self, SplitReader};
 use super::unopened_piece::UnopenedPiece;
 use crate::cli::configuration::optional_text;
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, paths, record_size, size, text_of_file};
+use crate::cli::headings::{INPUT, METHOD, RESOURCES};
+use crate::cli::values::{OnBadText, YesOrNo, paths, record_size, size, text_of_file};
 use crate::progress::{Progress, ProgressOptions, Stage, Watch};
 
 /// Options by which the input is read.
@@ -27,34 +28,50 @@ use crate::progress::{Progress, ProgressOptions, Stage, Watch};
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct InputOptions {
     /// Format of the input; recognised by name and content by default
-    #[arg(long)]
+    #[arg(help_heading = INPUT, long)]
     pub format: Option<String>,
     /// Field that holds a document's id [default: id where there is one, else file and position]
-    #[arg(long, value_name = "FIELD")]
+    #[arg(help_heading = INPUT, long, value_name = "FIELD")]
     pub id_field: Option<String>,
     /// Field that holds a document's text [default: text]
     ///
     /// In Parquet, doc.body.text is a field inside of structs, and \. is a dot that belongs to a name. A
     /// column can also be given by its whole name, without any such care.
-    #[arg(long, value_name = "FIELD")]
+    #[arg(help_heading = INPUT, long, value_name = "FIELD")]
     pub text_field: Option<String>,
     /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le, utf-16be, shift_jis, euc-jp,
     /// euc-kr, windows-1251, windows-1252 or koi8-r
     ///
     /// By default the encoding is recognised, file by file. Values that are bytes (BytesWritable, binary
     /// columns) are read as UTF-8.
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = INPUT, long, value_name = "NAME")]
     #[serde(with = "optional_text")]
     pub encoding: Option<Encoding>,
+    /// Character between the fields of CSV, or tab; by default the one by which the header has the field of the text
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "CHAR")]
+    #[serde(default, with = "optional_text", skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<CsvChar>,
+    /// Character around fields of CSV that hold delimiters [default: "]
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "CHAR")]
+    #[serde(default, with = "optional_text", skip_serializing_if = "Option::is_none")]
+    pub quote: Option<CsvChar>,
+    /// Character before a quote that belongs to a field of CSV, besides a second quote, such as \ for what Spark writes
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "CHAR")]
+    #[serde(default, with = "optional_text", skip_serializing_if = "Option::is_none")]
+    pub escape: Option<CsvChar>,
+    /// Whether the first record of CSV names the fields, which are _c0, _c1 and so on otherwise [default: yes]
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "WHETHER")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<YesOrNo>,
     /// Treatment of a text with bytes that its encoding does not allow
     ///
     /// An output has the record's own bytes either way. The counters say how many texts were mended.
-    #[arg(long, value_name = "HOW", default_value = "reject")]
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "HOW", default_value = "reject")]
     pub on_bad_text: OnBadText,
     /// Reject records that are longer than this, as they are stored or once decompressed
     ///
     /// The default is 128M; with --memory it is at most a 16th of the memory of each worker.
-    #[arg(long, value_name = "SIZE", value_parser = record_size)]
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "SIZE", value_parser = record_size)]
     #[serde(with = "optional_text")]
     pub max_record_bytes: Option<u64>,
     /// Limit of the bytes of the blocks that records lie in, besides a longest record: set by `--memory`.
@@ -68,14 +85,14 @@ pub(crate) struct InputOptions {
     ///
     /// Each split becomes one part of a corpus that is written. The default is a 16th part of the input, at
     /// least 8M and at most 32M.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(help_heading = RESOURCES, hide_short_help = true, long, value_name = "SIZE", value_parser = size)]
     #[serde(with = "optional_text")]
     pub split_size: Option<u64>,
     /// Folder for temporary files; by default the system's
     ///
     /// It holds what does not fit into --memory, and the decompressed contents of compressed files that several
     /// workers read.
-    #[arg(long, value_name = "DIR", value_parser = paths())]
+    #[arg(help_heading = RESOURCES, long, value_name = "DIR", value_parser = paths())]
     #[serde(skip)]
     pub local_dir: Option<String>,
 }
@@ -117,6 +134,12 @@ impl InputOptions {
             bad_text: self.on_bad_text.into(),
             max_record_bytes: self.max_record_bytes.map_or(Reading::MAX_RECORD_BYTES, |bytes| bytes as usize),
             block_bytes: self.block_bytes.map_or(Reading::BLOCK_BYTES, |bytes| bytes as usize),
+            csv: CsvReading {
+                delimiter: self.delimiter,
+                quote: self.quote,
+                escape: self.escape,
+                no_header: self.header == Some(YesOrNo::No),
+            },
             extractors: Arc::new(Extractors::of_this_program()?),
         })
     }
@@ -145,10 +168,10 @@ impl InputOptions {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct WordOptions {
     /// File of words that are no features, one word a line
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = METHOD, hide_short_help = true, long, value_name = "FILE")]
     pub stop_words: Option<String>,
     /// jieba's user dictionary: a word, its frequency and its tag on each line
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = METHOD, hide_short_help = true, long, value_name = "FILE")]
     pub user_dict: Option<String>,
 }
 

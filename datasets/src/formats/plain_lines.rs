@@ -6,14 +6,14 @@ use operators::DocBatch;
 
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::cut_text::without;
-use crate::text::compression::Compression;
+use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
-/// The format must be named, because a text file is otherwise taken for [`crate::tancorp::TanCorp`]. The text
+/// The format must be named, unless the file is called `.lines`, because a text file is otherwise taken for [`crate::tancorp::TanCorp`]. The text
 /// is the line without the white space at its end; the id is `path:byte`. Lines of nothing but ASCII white
 /// space are no records. Plain files split at newlines, and only there: U+2028 and other characters that some
 /// programs treat as ends of lines are text. Lines are copied byte for byte; a line without newline gets one.
@@ -27,8 +27,8 @@ impl Format for TextLines {
         "lines"
     }
 
-    fn recognises(&self, _path: &str, _head: &[u8]) -> bool {
-        false
+    fn recognises(&self, path: &str, _head: &[u8]) -> bool {
+        has_suffix(Compression::named(path).0, ".lines")
     }
 
     fn cuts(&self, path: &str) -> Cuts {

@@ -59,6 +59,38 @@ impl Writer for NoWriter {
 fn refuse_contents(piece: &Piece) -> Result<(), Error> {
     match piece.blob.bytes() {
         0 => Ok(()),
-        _ => Err(Error::data(piece.blob.path(), 0, "of no format known; name it with --format")),
+        _ => Err(Error::data(piece.blob.path(), 0, unknown_format(piece.blob.path()))),
+    }
+}
+
+/// Endings of files that other programs make readable, and how.
+const OTHERS: [(&str, &str); 16] = [
+    (".xz", "compressed by xz, which is not read: decompress it by xz -d, or compress it by zstd"),
+    (".lzma", "compressed by xz, which is not read: decompress it by xz -d, or compress it by zstd"),
+    (".lz4", "compressed by lz4, which is not read: decompress it by lz4 -d, or compress it by zstd"),
+    (
+        ".snappy",
+        "compressed by Snappy in Hadoop's frames, which are not read: hdfs dfs -text decompresses them",
+    ),
+    (".deflate", "compressed by Hadoop's deflate, which is not read: hdfs dfs -text decompresses it"),
+    (".br", "compressed by Brotli, which is not read: decompress it by brotli -d"),
+    (".zip", "a ZIP archive, which is not read: unpack it, and name the folder"),
+    (".tar", "a tar archive, which is not read: unpack it, and name the folder"),
+    (".tgz", "a tar archive, which is not read: unpack it, and name the folder"),
+    (".rar", "a RAR archive, which is not read: unpack it, and name the folder"),
+    (".7z", "a 7z archive, which is not read: unpack it, and name the folder"),
+    (".xlsx", "a spreadsheet, which is not read: save it as CSV"),
+    (".xls", "a spreadsheet, which is not read: save it as CSV"),
+    (".avro", "of Avro, which is not read: Spark writes it as Parquet"),
+    (".orc", "of ORC, which is not read: Spark writes it as Parquet"),
+    (".json", "JSON, but no JSON lines: jq -c . makes lines of it, and jq -c '.[]' of an array"),
+];
+
+/// Returns the reason why a file of an unknown format is not read, and what to do about it, by its name.
+pub fn unknown_format(path: &str) -> String {
+    let lower = path.to_ascii_lowercase();
+    match OTHERS.iter().find(|(ending, _)| lower.ends_with(ending)) {
+        Some((_, advice)) => (*advice).to_owned(),
+        None => "of no format known; name it with --format".to_owned(),
     }
 }

@@ -26,10 +26,11 @@ pub struct RecognisedEncoding {
 pub(crate) const GB18030: Encoding = Encoding(encoding_rs::GB18030);
 
 /// The encodings that a user may name.
-const NAMED: [(&str, Encoding); 12] = [
+const NAMED: [(&str, Encoding); 13] = [
     ("utf-8", Encoding(UTF_8)),
     ("gb18030", GB18030),
     ("gbk", GB18030),
+    ("gb2312", GB18030),
     ("big5", Encoding(BIG5)),
     ("utf-16le", Encoding(UTF_16LE)),
     ("utf-16be", Encoding(UTF_16BE)),
@@ -52,7 +53,8 @@ impl FromStr for Encoding {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let named = NAMED.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '_'], "");
+        let named = NAMED.into_iter().find(|(known, _)| plain(known) == plain(name));
         let names = || NAMED.map(|(known, _)| known).join(", ");
         named.map(|(_, encoding)| encoding).ok_or_else(|| format!("expected one of {}", names()))
     }

@@ -8,7 +8,8 @@ use operators::Priority;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::{Reading, no_number};
+use super::json_paths::{JsonPaths, mended};
+use crate::{BadText, Reading, no_number};
 
 /// Largest depth of objects and lists. Readers of our output have the same limit.
 const MAX_DEPTH: usize = 128;
@@ -19,6 +20,8 @@ pub(crate) struct JsonDocument<'l> {
     pub id: Option<Cow<'l, str>>,
     pub text: Cow<'l, str>,
     pub priority: Priority,
+    /// Whether halves of surrogate pairs were read as U+FFFD.
+    pub replaced: bool,
 }
 
 /// Reason why a line holds no document.
@@ -45,13 +48,29 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Extracts the document of a line.
+/// Extracts the document of a line. A line that has what [`mended`] mends is read so.
 ///
 /// Strings without escapes are borrowed from the line. If a name occurs twice, the last value counts.
 pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>, Refusal> {
+    let refusal = match document_of(line, reading) {
+        Err(refusal) => refusal,
+        found => return found,
+    };
+    let replaces = reading.bad_text == BadText::Replace;
+    let Some((mended, replaced)) = mended(line, replaces) else { return Err(refusal) };
+    let JsonDocument { id, text, priority, .. } = document_of(&mended, reading)?;
+    let owned = |text: Cow<str>| Cow::Owned(text.into_owned());
+    Ok(JsonDocument { id: id.map(owned), text: owned(text), priority, replaced })
+}
+
+fn document_of<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>, Refusal> {
     let text = line.trim_ascii_end();
-    if !text.trim_ascii_start().starts_with('{') {
-        return Err("not a JSON object at byte 0 of the line".to_owned().into());
+    match text.trim_ascii_start().chars().next() {
+        Some('{') => {}
+        Some('[') => {
+            return Err("a JSON array, where each line must be a JSON object".to_owned().into());
+        }
+        _ => return Err("not a JSON object at byte 0 of the line".to_owned().into()),
     }
     if too_deep(text) {
         return Err(format!("nested deeper than {MAX_DEPTH}").into());
@@ -62,7 +81,16 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocum
     let mut json = serde_json::Deserializer::from_str(text);
     let found = json.deserialize_map(wanted).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
-    let text = found.text.ok_or_else(|| Refusal::NoField(reading.text().to_owned()))?;
+    let text = match (found.text, JsonPaths::of(reading.text())) {
+        (Some(text), _) => text,
+        (None, None) => return Err(Refusal::NoField(reading.text().to_owned())),
+        (None, Some(paths)) => {
+            let object: serde_json::Value = serde_json::from_str(text).map_err(|error| reason(&error))?;
+            let joined = paths.text(&object);
+            let joined = joined.map_err(|path| format!("expected a string in the field \"{path}\""))?;
+            Cow::Owned(joined.ok_or_else(|| Refusal::NoField(reading.text().to_owned()))?)
+        }
+    };
     // Returns the value of a field, which may be that of the text; `None` if it is neither a string nor a number.
     let string_or_number = |field: &str, value: Option<&'l RawValue>| match value.map(RawValue::get) {
         Some(value) if value.starts_with('"') && !value.contains('\\') => {
@@ -93,7 +121,7 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocum
             number.and_then(|number| Priority::of_text(&number)).ok_or_else(|| no_number(field))?
         }
     };
-    Ok(JsonDocument { id, text, priority })
+    Ok(JsonDocument { id, text, priority, replaced: false })
 }
 
 /// Returns the names of an object's members that are `wanted`. If `object` is no object, there are none.

@@ -11,6 +11,7 @@ pub(crate) mod detect;
 pub(crate) mod encoding;
 pub(crate) mod gb18030;
 pub(crate) mod json;
+pub(crate) mod json_paths;
 pub(crate) mod line_numbers;
 pub(crate) mod line_reader;
 pub(crate) mod record_starts;

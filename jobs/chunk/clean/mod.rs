@@ -66,9 +66,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     options.input.limit_records(memory.of_records(workers));
     let lexicon = options.input.lexicon(options.near.as_ref().is_some_and(|near| near.cuts_words()))?;
     let plan = options.input.plan(&stores, inputs)?;
-    refuse_formats(&plan)?;
-    plan.refuse_hidden_names()?;
     let reading = options.input.reading()?;
+    refuse_formats(&plan, reading.text())?;
+    plan.refuse_hidden_names()?;
     let local = options.input.local_folder();
     let (spill, near) = match &options.near {
         None => (memory.sorting_budget(workers, &local)?, None),
@@ -93,9 +93,13 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     job.end(begun, result)
 }
 
-/// Returns an error if the input has a file of a format whose texts cannot be cut.
-fn refuse_formats(plan: &Plan) -> Result<()> {
-    match plan.splits.iter().find(|split| !split.format.cuts_texts()) {
+/// Returns an error if the input has a file of a format whose texts cannot be cut. `field`: the field of the text.
+fn refuse_formats(plan: &Plan, field: &str) -> Result<()> {
+    match plan.splits.iter().find(|split| !split.format.cuts_texts(field)) {
+        Some(split) if split.format.has_fields() => bail!(WrongUse(format!(
+            "a text in several fields or below others, such as \"{field}\", cannot be made again of a shorter one in \"{}\"",
+            split.uri()
+        ))),
         Some(split) => bail!(WrongUse(format!(
             "\"{}\" is of the format {}, whose documents cannot be made again of a shorter text: leave such files out",
             split.uri(),

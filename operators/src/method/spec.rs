@@ -95,9 +95,13 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = |reason| Error::BadSpec { spec: text.to_owned(), reason };
         let (name, own) = text.split_once(':').unwrap_or((text, ""));
+        let name = &*name.to_ascii_lowercase();
         let Some((_, parameters, preset)) = METHODS.iter().find(|method| method.0 == name) else {
+            let near = METHODS.map(|method| (strsim::damerau_levenshtein(method.0, name), method.0));
+            let near = near.into_iter().min().filter(|(distance, _)| *distance <= 3);
+            let tip = near.map_or_else(String::new, |(_, near)| format!(", but perhaps {near} is meant"));
             let names = METHODS.map(|method| method.0).join(", ");
-            return Err(bad(format!("no method is called \"{name}\"; there are {names}")));
+            return Err(bad(format!("no method is called \"{name}\"{tip}; there are {names}")));
         };
         let mut parameters = parameters();
         set_all(parameters.as_mut(), name, &[preset, ",", own].concat()).map_err(bad)?;

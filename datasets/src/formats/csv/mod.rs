@@ -1,6 +1,7 @@
-//! This format reads CSV: fields between commas, named by the first record. `weibo-csv` is CSV with the columns
-//! of a Weibo corpus. `scan.rs` finds the ends of fields and records, `rows.rs` reads records.
+//! This format reads CSV: fields between commas, tabs or other characters, named by the first record. `weibo-csv` is CSV with the columns
+//! of a Weibo corpus. `dialect.rs` has the characters, `scan.rs` finds the ends of fields and records, `rows.rs` reads records.
 
+mod dialect;
 mod rows;
 mod scan;
 #[cfg(test)]
@@ -11,7 +12,8 @@ use std::ops::Range;
 
 use operators::{DocBatch, Priority};
 
-use self::rows::{CsvRows, split_newline};
+pub use self::dialect::{CsvChar, CsvReading};
+use self::rows::{CsvLayout, CsvRows, split_newline};
 use self::scan::{End, Scan};
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::cut_text::without;
@@ -40,15 +42,37 @@ use crate::{
 ///
 /// `weibo-csv` is the layout of posts gathered from Weibo's search by day: `userid,text` in GB18030, each
 /// post on a line that ends with CR LF. We know of no page that publishes them.
+///
+/// [`CsvReading`] says which other characters than commas and quotes a file has, and that the first record is one as others. The
+/// delimiter is found out from the header, which has the field of the text: a comma, a tab, `;` or `|`; or from a line `sep=;` before it.
 pub struct Csv {
     name: &'static str,
-    one_line: bool,
+    extension: &'static str,
+    layout: CsvLayout,
+    open: fn(&Piece, &Reading) -> Result<CsvRows, Error>,
 }
 
 /// Any CSV file.
-pub static CSV: Csv = Csv { name: "csv", one_line: false };
+pub static CSV: Csv = Csv {
+    name: "csv",
+    extension: ".csv",
+    layout: CsvLayout::COMMAS,
+    open: |piece, reading| CsvRows::open(piece, reading, CsvLayout::COMMAS),
+};
+/// Fields between tabs.
+pub static TSV: Csv = Csv {
+    name: "tsv",
+    extension: ".tsv",
+    layout: CsvLayout::TABS,
+    open: |piece, reading| CsvRows::open(piece, reading, CsvLayout::TABS),
+};
 /// Posts of Weibo.
-pub static WEIBO_CSV: Csv = Csv { name: "weibo-csv", one_line: true };
+pub static WEIBO_CSV: Csv = Csv {
+    name: "weibo-csv",
+    extension: ".csv",
+    layout: CsvLayout::POSTS,
+    open: |piece, reading| CsvRows::open(piece, reading, CsvLayout::POSTS),
+};
 
 impl Format for Csv {
     fn name(&self) -> &'static str {
@@ -58,10 +82,10 @@ impl Format for Csv {
     /// Recognises by extension; posts of Weibo also by their header, and by their first lines, none of which leaves a quote
     /// open: a post is one line.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
-        if !has_suffix(Compression::named(path).0, ".csv") {
+        if !has_suffix(Compression::named(path).0, self.extension) {
             return false;
         }
-        if !self.one_line {
+        if !self.layout.one_line {
             return true;
         }
         let head = Compression::of(path, head).decode_head(head);
@@ -85,21 +109,13 @@ impl Format for Csv {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let (rows, reading) = (CsvRows::open(piece, reading, self.one_line)?, reading.clone());
+        let (rows, reading) = ((self.open)(piece, reading)?, reading.clone());
         let (id, text, number) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Box::new(CsvReader { rows, reading, id, text, number, place: String::new() }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(CopyWriter::new(
-            parts,
-            ".csv",
-            reading,
-            match self.one_line {
-                true => |piece, reading| CsvRows::open(piece, reading, true),
-                false => |piece, reading| CsvRows::open(piece, reading, false),
-            },
-        ))
+        Box::new(CopyWriter::new(parts, self.extension, reading, self.open))
     }
 
     fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
@@ -191,8 +207,8 @@ impl CopySource for CsvRows {
         let mut fields = String::new();
         let similarity = removal.similarity.map(|similarity| similarity.to_string()).unwrap_or_default();
         for value in [&*removal.duplicate_of, &*similarity, &*removal.cluster, &*removal.reason] {
-            fields.push(',');
-            push_field(&mut fields, value);
+            fields.push(char::from(self.dialect().delimiter));
+            self.dialect().push(&mut fields, value);
         }
         let [record, _] = self.record();
         Ok(Some((record.len(), self.lines.charset.encode(&fields, record).into_owned())))
@@ -205,7 +221,7 @@ impl CopySource for CsvRows {
         let (place, mut buffer) = (self.place(field), Vec::new());
         let (text, _) = self.value(field, BadText::Replace, &mut buffer).map_err(|_| changed())?;
         let (mut value, text) = (String::new(), without(&text, cuts).ok_or_else(changed)?);
-        push_field(&mut value, &text);
+        self.dialect().push(&mut value, &text);
         let [record, _] = self.record();
         let (before, behind) = (&record[..place.start], record.get(place.end..).unwrap_or_default());
         Ok([before, &self.lines.charset.encode(&value, record), behind].concat())
@@ -214,23 +230,12 @@ impl CopySource for CsvRows {
 
 /// Returns the header with the fields of a removal.
 fn removed_header(rows: &CsvRows) -> Vec<u8> {
-    let Some(header) = &rows.header else { return Vec::new() };
+    let Some(header) = rows.header.as_ref().filter(|header| header.is_named) else { return Vec::new() };
     let mut fields = String::new();
     for name in free_names(|name| header.names.iter().any(|taken| taken == name)) {
-        fields.push(',');
-        push_field(&mut fields, &name);
+        fields.push(char::from(rows.dialect().delimiter));
+        rows.dialect().push(&mut fields, &name);
     }
     let [record, newline] = split_newline(rows.lines.charset, &header.bytes);
     [record, &rows.lines.charset.encode(&fields, record), newline].concat()
-}
-
-/// Appends a field, with quotes where it needs them.
-fn push_field(record: &mut String, value: &str) {
-    if value.contains([',', '"', '\n', '\r']) {
-        record.push('"');
-        record.push_str(&value.replace('"', "\"\""));
-        record.push('"');
-    } else {
-        record.push_str(value);
-    }
 }

@@ -3,16 +3,37 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::dialect::Dialect;
 use super::scan::{End, MAX_FIELDS, Scan, without_newline};
 use crate::text::charset::{Charset, Illegal};
 use crate::text::line_reader::{Extended, Lines};
 use crate::{BadText, Error, MissingField, Piece, Reading};
 
-/// The first record of a file, which names the fields.
+/// How the records of a format lie in a file.
+#[derive(Clone, Copy)]
+pub(super) struct CsvLayout {
+    /// Whether a record is one line.
+    pub one_line: bool,
+    /// Delimiter, if the format has one of its own.
+    pub delimiter: Option<u8>,
+}
+
+impl CsvLayout {
+    /// Records between commas, or what else the header is written with.
+    pub const COMMAS: CsvLayout = CsvLayout { one_line: false, delimiter: None };
+    /// Records between tabs.
+    pub const TABS: CsvLayout = CsvLayout { one_line: false, delimiter: Some(b'\t') };
+    /// Posts, each on a line.
+    pub const POSTS: CsvLayout = CsvLayout { one_line: true, delimiter: Some(b',') };
+}
+
+/// The names of the fields of a file.
 pub(super) struct CsvHeader {
-    /// Bytes of the record with a newline, and with the byte order mark of UTF-8 where the file has one.
+    /// Bytes before the first record that is a document, with a newline, and with the byte order mark of UTF-8 where the file has one.
     pub bytes: Vec<u8>,
     pub names: Vec<String>,
+    /// Whether the file names its fields.
+    pub is_named: bool,
     /// Index of the field of the text.
     pub text: usize,
     /// Index of the field of the id, if there is one, and whether a record must have an id.
@@ -34,8 +55,7 @@ pub(super) struct CsvRows {
     scan: Scan,
     /// The current record as ASCII, where the encoding is UTF-16.
     ascii: Vec<u8>,
-    /// Whether a record is one line.
-    one_line: bool,
+    layout: CsvLayout,
     /// Whether the last record was too long to be held, and ends in a quoted field that continues.
     too_long: bool,
 }
@@ -45,16 +65,57 @@ impl CsvRows {
     ///
     /// Errors: those of the store; [`Error::Field`] where the header lacks a field; [`Error::Data`] where the
     /// header is no text.
-    pub fn open(piece: &Piece, reading: &Reading, one_line: bool) -> Result<Self, Error> {
+    pub fn open(piece: &Piece, reading: &Reading, layout: CsvLayout) -> Result<Self, Error> {
         let first = Piece { start: 0, end: 1, ..piece.clone() };
-        let mut header = CsvRows::unread(Lines::open(&first, reading)?, one_line);
+        let mut dialect = Dialect::of(&reading.csv, layout.delimiter);
+        let mut header = CsvRows::unread(Lines::open(&first, reading)?, layout, dialect);
         if !header.lines.advance_to_text()? {
             return Ok(header);
+        }
+        // Spreadsheets write `sep=;` before the header.
+        let (charset, mut before) = (header.lines.charset, Vec::new());
+        let line = charset.ascii(header.lines.line().bytes);
+        if let Some(named) = str::from_utf8(&line).ok().and_then(Dialect::named) {
+            dialect.delimiter = reading.csv.delimiter.map_or(named, |given| given.0);
+            before = header.lines.line().bytes.to_vec();
+            let behind = before.len() as u64 + 1;
+            let whole = Piece { start: 0, end: behind, ..piece.clone() };
+            header = CsvRows::unread(Lines::open(&whole, reading)?, layout, dialect);
+            if !(header.lines.advance_to_text()? && header.lines.advance_to_text()?) {
+                return Ok(header);
+            }
         }
         if let Err(reason) = header.row(None)? {
             return Err(Error::data(&header.lines.path, 0, format!("the header: {reason}")));
         }
-        let header = header.into_header(reading)?;
+        let is_open = reading.csv.delimiter.is_none() && layout.delimiter.is_none() && before.is_empty();
+        if is_open && !reading.csv.no_header {
+            // The delimiter is the one by which the header has the field of the text.
+            let whole = charset.ascii(header.lines.line().bytes).into_owned();
+            let fields = |dialect: Dialect| {
+                let mut scan = Scan::new(dialect);
+                (scan.line(&whole) == End::Record, scan.fields)
+            };
+            let has_text = |dialect: &Dialect| {
+                let (is_whole, fields) = fields(*dialect);
+                let name = |field: &Range<usize>| String::from_utf8_lossy(&whole[field.clone()]).into_owned();
+                let mut names = fields.iter().map(name);
+                is_whole
+                    && names
+                        .any(|name| dialect.value(&name).unwrap_or(name.as_str().into()) == reading.text())
+            };
+            // Where none has it, the one with most fields tells the user which there are.
+            let most = || {
+                dialect
+                    .others()
+                    .max_by_key(|dialect| (fields(*dialect).1.len(), *dialect == Dialect::default()))
+            };
+            dialect = dialect.others().find(has_text).or_else(most).unwrap_or(dialect);
+            header.scan.dialect = dialect;
+            header.scan.line(&whole);
+        }
+        let header = header.into_header(reading, &before)?;
+        let one_line = layout.one_line;
         let lines = match one_line || piece.start == 0 {
             true => Lines::open(piece, reading)?,
             false => {
@@ -63,13 +124,13 @@ impl CsvRows {
                 let (whole, like) =
                     (Piece { start: 0, end: u64::MAX, shared, ..piece.clone() }, reading.clone());
                 starts.begin(&piece.blob, move |each: &dyn Fn(u64) -> bool| {
-                    CsvRows::open(&whole, &like, false)?.scan_all(each)
+                    CsvRows::open(&whole, &like, layout)?.scan_all(each)
                 });
                 let start = starts.before(piece.blob.path(), piece.start)?;
                 Lines::open_from(start, piece, reading)?
             }
         };
-        let mut rows = CsvRows::unread(lines, one_line);
+        let mut rows = CsvRows::unread(lines, layout, dialect);
         rows.first = if one_line { header.end } else { header.end.max(piece.start) };
         rows.header = Some(header);
         Ok(rows)
@@ -81,17 +142,26 @@ impl CsvRows {
         Ok(())
     }
 
-    fn unread(lines: Lines, one_line: bool) -> Self {
-        let (scan, ascii) = Default::default();
-        CsvRows { lines, header: None, first: 0, scan, ascii, one_line, too_long: false }
+    fn unread(lines: Lines, layout: CsvLayout, dialect: Dialect) -> Self {
+        let (scan, ascii) = (Scan::new(dialect), Vec::new());
+        CsvRows { lines, header: None, first: 0, scan, ascii, layout, too_long: false }
     }
 
-    /// Converts the record that was read to the header.
-    fn into_header(self, reading: &Reading) -> Result<CsvHeader, Error> {
+    /// Returns the characters that separate the fields.
+    pub fn dialect(&self) -> Dialect {
+        self.scan.dialect
+    }
+
+    /// Converts the record that was read to the header. `before`: the line before it that names the delimiter.
+    fn into_header(self, reading: &Reading, before: &[u8]) -> Result<CsvHeader, Error> {
         let path = self.lines.path.clone();
         let mut buffer = Vec::new();
         let mut names = Vec::new();
         for field in 0..self.scan.fields.len() {
+            if reading.csv.no_header {
+                names.push(format!("_c{field}"));
+                continue;
+            }
             let name = self.value(field, BadText::Reject, &mut buffer);
             let name = name.map_err(|illegal| {
                 Error::data(&path, illegal.offset as u64, format!("the header: {}", illegal.reason))
@@ -113,9 +183,15 @@ impl CsvRows {
         let charset = self.lines.charset;
         let line = self.lines.line();
         let mark: &[u8] = if charset.mark_bytes() == 3 { b"\xef\xbb\xbf" } else { b"" };
-        let bytes = [mark, line.bytes, charset.missing_newline(line.bytes)].concat();
-        let end = line.offset + line.bytes.len() as u64;
-        Ok(CsvHeader { bytes, names, text, id, priority, end })
+        let is_named = !reading.csv.no_header;
+        let (bytes, end) = match is_named {
+            true => {
+                let bytes = [mark, before, line.bytes, charset.missing_newline(line.bytes)].concat();
+                (bytes, line.offset + line.bytes.len() as u64)
+            }
+            false => ([mark, before].concat(), line.offset),
+        };
+        Ok(CsvHeader { bytes, names, is_named, text, id, priority, end })
     }
 
     /// Advances to the next record. Returns why it cannot be read, if so, and `None` when no more records
@@ -162,7 +238,7 @@ impl CsvRows {
         let first_bytes = self.lines.line().bytes.len();
         self.ascii.clear();
         let mut end = self.scan(true);
-        while end == End::Open && !self.one_line && names.is_none_or(|names| self.scan.count < names) {
+        while end == End::Open && !self.layout.one_line && names.is_none_or(|names| self.scan.count < names) {
             match self.lines.extend()? {
                 Extended::Longer => {}
                 Extended::TooLong if !self.holds_records(names) => {
@@ -185,9 +261,9 @@ impl CsvRows {
                 format!("not as many fields as the header: {fields} instead of {names}")
             }
             (End::Faulty, _) if one => {
-                "neither a comma nor the end of the line behind a closing quote".to_owned()
+                "neither a delimiter nor the end of the line behind a closing quote (--escape names a character before quotes)".to_owned()
             }
-            _ if self.one_line => "a quoted field does not end on its line".to_owned(),
+            _ if self.layout.one_line => "a quoted field does not end on its line".to_owned(),
             _ => {
                 "a quoted field does not end, or not in a record with as many fields as the header".to_owned()
             }
@@ -200,7 +276,7 @@ impl CsvRows {
     /// one too many.
     fn holds_records(&self, names: Option<usize>) -> bool {
         let text = self.lines.charset.ascii(self.lines.line().bytes);
-        let (mut scan, mut lines, mut records) = (Scan::default(), 0, 0);
+        let (mut scan, mut lines, mut records) = (Scan::new(self.scan.dialect), 0, 0);
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             lines += 1;
             records += usize::from(scan.line(line) == End::Record && Some(scan.count) == names);
@@ -253,12 +329,8 @@ impl CsvRows {
         let decoded = charset.decode(bytes, bad, buffer);
         let (text, replaced) =
             decoded.map_err(|illegal| Illegal { offset: start + illegal.offset, ..illegal })?;
-        let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        Ok(match quoted {
-            Some(text) if text.contains('"') => (text.replace("\"\"", "\"").into(), replaced),
-            Some(text) => (text.into(), replaced),
-            None => (text.into(), replaced),
-        })
+        let value = self.dialect().value(text);
+        Ok((value.unwrap_or(Cow::Borrowed(text)), replaced))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
+
+use super::dialect::Dialect;
 
 /// Finder of the fields of one record, line by line, by RFC 4180. A field that begins with a quote ends with
 /// one, and holds quotes doubled. A quote in a field that does not begin with one is text, as in most
@@ -30,6 +32,7 @@ pub(super) struct Scan {
     /// Offset up to which the text was scanned.
     at: usize,
     quoted: bool,
+    pub dialect: Dialect,
 }
 
 /// State of the record at the end of the text.
@@ -47,6 +50,11 @@ pub(super) enum End {
 pub(super) const MAX_FIELDS: usize = 100_000;
 
 impl Scan {
+    /// Makes one that has scanned nothing.
+    pub fn new(dialect: Dialect) -> Self {
+        Scan { dialect, ..Scan::default() }
+    }
+
     /// Scans the first line of a record.
     pub fn line(&mut self, text: &[u8]) -> End {
         self.fields.clear();
@@ -68,10 +76,11 @@ impl Scan {
 
     /// Continues the scan. `text` is the record so far, with all of its lines.
     pub fn more(&mut self, text: &[u8]) -> End {
+        let Dialect { delimiter, quote, escape } = self.dialect;
         loop {
             if !self.quoted {
-                match memchr(b',', &text[self.at..]) {
-                    Some(comma) => self.close(self.at + comma, text),
+                match memchr(delimiter, &text[self.at..]) {
+                    Some(at) => self.close(self.at + at, text),
                     None => {
                         self.push(self.start..without_newline(text));
                         return End::Record;
@@ -79,14 +88,23 @@ impl Scan {
                 }
                 continue;
             }
-            let Some(quote) = memchr(b'"', &text[self.at..]) else {
+            let found = match escape {
+                Some(escape) => memchr2(quote, escape, &text[self.at..]),
+                None => memchr(quote, &text[self.at..]),
+            };
+            let Some(found) = found else {
                 self.at = text.len();
                 return End::Open;
             };
-            let behind = self.at + quote + 1;
+            let behind = self.at + found + 1;
+            if text[behind - 1] != quote {
+                // An escape hides the character behind it, which may be that of the next line.
+                self.at = (behind + 1).min(text.len());
+                continue;
+            }
             match &text[behind..] {
-                [b'"', ..] => self.at = behind + 1,
-                [b',', ..] => self.close(behind, text),
+                [next, ..] if *next == quote => self.at = behind + 1,
+                [next, ..] if *next == delimiter => self.close(behind, text),
                 [] | [b'\n'] | [b'\r'] | [b'\r', b'\n'] => {
                     self.push(self.start..behind);
                     return End::Record;
@@ -96,10 +114,10 @@ impl Scan {
         }
     }
 
-    /// Ends a field at a comma.
-    fn close(&mut self, comma: usize, text: &[u8]) {
-        self.push(self.start..comma);
-        self.start = comma + 1;
+    /// Ends a field at a delimiter.
+    fn close(&mut self, delimiter: usize, text: &[u8]) {
+        self.push(self.start..delimiter);
+        self.start = delimiter + 1;
         self.open(text);
     }
 
@@ -111,7 +129,7 @@ impl Scan {
     }
 
     fn open(&mut self, text: &[u8]) {
-        self.quoted = text.get(self.start) == Some(&b'"');
+        self.quoted = text.get(self.start) == Some(&self.dialect.quote);
         self.at = self.start + usize::from(self.quoted);
     }
 }

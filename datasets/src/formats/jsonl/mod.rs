@@ -13,6 +13,7 @@ use crate::parts::cut_text::without;
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::json::JsonDocument;
+use crate::text::json_paths::JsonPaths;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
@@ -58,6 +59,10 @@ impl Format for Jsonl {
 
     fn has_fields(&self) -> bool {
         true
+    }
+
+    fn cuts_texts(&self, field: &str) -> bool {
+        JsonPaths::of(field).is_none()
     }
 
     fn cuts(&self, path: &str) -> Cuts {
@@ -131,9 +136,9 @@ impl Reader for JsonlReader {
                     }
                 };
             match json::document(text, &self.reading) {
-                Ok(JsonDocument { id, text, priority }) => {
+                Ok(JsonDocument { id, text, priority, replaced: is_mended }) => {
                     let id = id.as_deref().unwrap_or_else(|| place(path, line.offset, &mut self.place));
-                    batch.push_decoded(id, &text, replaced);
+                    batch.push_decoded(id, &text, replaced || is_mended);
                     batch.set_priority(priority);
                 }
                 Err(refusal) => {

@@ -47,7 +47,7 @@ impl Format for Office {
     }
 
     /// A document is not made again of its text.
-    fn cuts_texts(&self) -> bool {
+    fn cuts_texts(&self, _field: &str) -> bool {
         false
     }
 

@@ -1,0 +1,153 @@
+//! Texts of JSON that lie deeper than the members of the object, or in several of them.
+
+use serde_json::Value;
+
+/// Fields that together are a text, such as `meta.content`, `messages[].content` or `instruction,output`.
+///
+/// ```text
+/// meta.content              the member content of the object meta
+/// messages[].content        the members content of all elements of the list messages
+/// instruction,output        both, one behind the other
+/// ```
+///
+/// Parts of a text are joined by line breaks. Fields that are missing or null are passed over, as long as one is there.
+pub(crate) struct JsonPaths<'f>(Vec<Vec<&'f str>>);
+
+impl<'f> JsonPaths<'f> {
+    /// Reads the name of a field; `None` if it is a plain one.
+    pub fn of(field: &'f str) -> Option<Self> {
+        let is_plain = !field.contains([',', '.']) && !field.ends_with("[]");
+        let path = |path: &'f str| path.split('.').collect();
+        (!is_plain).then(|| JsonPaths(field.split(',').map(path).collect()))
+    }
+
+    /// Returns the text in an object; `None` if it has none of the fields.
+    ///
+    /// # Errors
+    /// The path of a field that is no string.
+    pub fn text(&self, object: &Value) -> Result<Option<String>, String> {
+        let mut parts = Vec::new();
+        for path in &self.0 {
+            take(object, path, &mut parts).map_err(|()| path.join("."))?;
+        }
+        Ok((!parts.is_empty()).then(|| parts.join("\n")))
+    }
+}
+
+/// Adds the strings that a path leads to.
+fn take<'v>(value: &'v Value, path: &[&str], parts: &mut Vec<&'v str>) -> Result<(), ()> {
+    let Some((name, rest)) = path.split_first() else {
+        return match value {
+            Value::Null => Ok(()),
+            Value::String(text) => {
+                parts.push(text);
+                Ok(())
+            }
+            _ => Err(()),
+        };
+    };
+    let (name, is_list) = name.strip_suffix("[]").map_or((*name, false), |name| (name, true));
+    match (value.get(name), is_list) {
+        (None | Some(Value::Null), _) => Ok(()),
+        (Some(Value::Array(list)), true) => list.iter().try_for_each(|value| take(value, rest, parts)),
+        (Some(_), true) => Err(()),
+        (Some(value), false) => take(value, rest, parts),
+    }
+}
+
+/// Returns a line of JSON as parsers read it, if it has what they refuse and other programs write: `NaN` and `Infinity` in the place of
+/// numbers, and, with `replace`, halves of surrogate pairs, which become U+FFFD. Lengths stay. Says too whether there were such halves.
+pub(crate) fn mended(line: &str, replace: bool) -> Option<(String, bool)> {
+    let mut bytes = line.as_bytes().to_vec();
+    let (mut at, mut quoted, mut changed, mut replaced) = (0, false, false, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => quoted = !quoted,
+            b'\\' if quoted => {
+                if let Some(unit) = unit(&bytes, at).filter(|unit| (0xd800..0xe000).contains(unit)) {
+                    let low = unit < 0xdc00
+                        && self::unit(&bytes, at + 6).is_some_and(|unit| (0xdc00..0xe000).contains(&unit));
+                    if low {
+                        at += 6;
+                    } else if replace {
+                        bytes[at + 2..at + 6].copy_from_slice(b"fffd");
+                        replaced = true;
+                    }
+                    at += 4;
+                }
+                at += 1;
+            }
+            b'N' if !quoted && bytes[at..].starts_with(b"NaN") => {
+                bytes[at..at + 3].copy_from_slice(b"0.0");
+                changed = true;
+            }
+            b'I' if !quoted && bytes[at..].starts_with(b"Infinity") => {
+                bytes[at..at + 8].copy_from_slice(b"0.000000");
+                changed = true;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (changed || replaced).then(|| (String::from_utf8(bytes).unwrap_or_default(), replaced))
+}
+
+/// Returns the unit of UTF-16 that an escape at a place stands for.
+fn unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let escape = bytes.get(at..at + 6)?;
+    let digits = escape.strip_prefix(b"\\u")?;
+    u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_lead_into_objects_and_lists_and_several_fields_are_joined() {
+        let object = json!({
+            "meta": {"content": "甲", "n": 1}, "messages": [{"content": "一"}, {"role": "x"}, {"content": "二"}],
+            "instruction": "问", "output": "答", "input": null, "tags": ["a", "b"]
+        });
+        for (field, text) in [
+            ("meta.content", Ok(Some("甲"))),
+            ("messages[].content", Ok(Some("一\n二"))),
+            ("instruction,output", Ok(Some("问\n答"))),
+            ("instruction,input,none,output", Ok(Some("问\n答"))),
+            ("tags[]", Ok(Some("a\nb"))),
+            ("meta.none", Ok(None)),
+            ("none.content", Ok(None)),
+            ("meta.n", Err("meta.n")),
+            ("messages.content", Ok(None)),
+            ("meta[].content", Err("meta[].content")),
+        ] {
+            let found = JsonPaths::of(field).unwrap().text(&object);
+            assert_eq!(found, text.map(|text| text.map(str::to_owned)).map_err(str::to_owned), "{field}");
+        }
+        assert!(JsonPaths::of("text").is_none());
+    }
+
+    #[test]
+    fn what_other_programs_write_is_mended_without_a_change_of_length() {
+        for (line, replace, expected) in [
+            (
+                r#"{"a":NaN,"b":-Infinity,"c":Infinity}"#,
+                false,
+                Some(r#"{"a":0.0,"b":-0.000000,"c":0.000000}"#),
+            ),
+            (r#"{"a":"NaN Infinity"}"#, true, None),
+            (r#"{"a":"\ud83d x"}"#, true, Some(r#"{"a":"\ufffd x"}"#)),
+            (r#"{"a":"\ud83d x"}"#, false, None),
+            (r#"{"a":"\ud83d\ude00"}"#, true, None),
+            (r#"{"a":"\ude00\ud83d"}"#, true, Some(r#"{"a":"\ufffd\ufffd"}"#)),
+            (r#"{"a":"\\ud83d"}"#, true, None),
+            (r#"{"a":"\"","b":NaN}"#, false, Some(r#"{"a":"\"","b":0.0}"#)),
+            ("{\"a\":\"\\", true, None),
+            ("{\"a\":\"\\ud8", true, None),
+        ] {
+            assert_eq!(mended(line, replace).map(|mended| mended.0).as_deref(), expected, "{line}");
+        }
+    }
+}
