@@ -18,6 +18,7 @@ mod report;
 pub mod reproduce;
 mod state;
 
+use crate::cli::headings::RESOURCES;
 use std::sync::Arc;
 use std::{env, fmt, process};
 
@@ -32,6 +33,7 @@ use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
 
 pub use cli::exit::{Locked, WrongUse, advice, exit_code};
 pub use cli::terminal::say;
+pub use cli::{help_topics, suggestions};
 pub use launch::launcher::Launch;
 pub use launch::parent_watch::{BOUND, become_bound};
 pub use progress::ProgressOptions;
@@ -43,13 +45,13 @@ pub struct Common {
     /// process
     ///
     /// The result is the same for any number.
-    #[arg(long, global = true, value_name = "N",
+    #[arg(help_heading = RESOURCES, long, global = true, value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     workers: Option<usize>,
     #[command(flatten)]
-    progress: ProgressOptions,
-    #[command(flatten)]
     processes: ProcessOptions,
+    #[command(flatten)]
+    progress: ProgressOptions,
     /// Role of this process among several, once [`Common::start`] has found that there are several.
     #[arg(skip)]
     role: Option<ProcessRole>,
@@ -139,6 +141,16 @@ impl Common {
     /// Returns the number of worker threads of this process.
     fn workers(&self) -> usize {
         self.workers.unwrap_or(1)
+    }
+
+    /// Whether several processes do the job.
+    pub(crate) fn is_one_of_several(&self) -> bool {
+        self.role.is_some()
+    }
+
+    /// Whether the user wants to know more.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.progress.verbose
     }
 
     /// Says a warning, unless the user wants only errors.

@@ -1,19 +1,29 @@
 //! The program `dedup-job`: parses the command line, runs the job or launches its processes, and returns the
 //! exit code.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
 use jobs::commands::{
-    check, compare, demo, eval, explain, fingerprint, label, report, rethreshold, show, tune, why,
+    check, compare, compare_methods, demo, eval, explain, fingerprint, label, report, rethreshold,
+    shell_files, show, tune, version, why,
 };
-use jobs::{BOUND, Common, advice, become_bound, chunk, dedup, exit_code, index, nightly, reproduce, say};
+use jobs::{
+    BOUND, Common, advice, become_bound, chunk, dedup, exit_code, help_topics, index, nightly, reproduce,
+    say, suggestions,
+};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
 #[command(version, arg_required_else_help = false)]
+#[command(
+    after_help = "help TOPIC tells more: methods, formats, memory or exit-codes. --version --verbose tells how it was built."
+)]
 struct Command {
     #[command(flatten)]
     common: Common,
@@ -26,6 +36,8 @@ enum Job {
     Check(check::Args),
     Chunk(Box<chunk::Args>),
     Compare(Box<compare::Args>),
+    CompareMethods(Box<compare_methods::Args>),
+    Completions(shell_files::CompletionsArgs),
     Dedup(Box<dedup::Args>),
     Demo(demo::Args),
     Eval(eval::Args),
@@ -33,6 +45,8 @@ enum Job {
     Fingerprint(fingerprint::Args),
     Index(Box<index::Args>),
     Label(label::Args),
+    #[command(hide = true)]
+    Man(shell_files::ManArgs),
     Nightly(Box<nightly::Args>),
     Pack(pack::Args),
     Report(report::Args),
@@ -41,12 +55,13 @@ enum Job {
     Show(show::Args),
     Tune(tune::Args),
     Unpack(unpack::Args),
+    Version(version::Args),
     Why(why::Args),
 }
 
 /// Serves as the child process that reads documents for the process that started it, and does nothing else.
 fn extract() -> ExitCode {
-    let Some(bounds) = datasets::Bounds::of_arguments(std::env::args().skip(2)) else {
+    let Some(bounds) = datasets::Bounds::of_arguments(env::args().skip(2)) else {
         say("error: this is for dedup-job itself");
         return ExitCode::from(2);
     };
@@ -65,25 +80,68 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(exit_code(error))
 }
 
+/// Commit and date of the program, which `scripts/install` gives.
+const COMMIT: Option<&str> = option_env!("DEDUP_JOB_COMMIT");
+
+/// Returns the command line, in which `--version --verbose` is the command `version`.
+fn command_line() -> Vec<OsString> {
+    let mut line: Vec<OsString> = env::args_os().collect();
+    let is = |names: [&str; 2]| line[1..].iter().any(|word| names.iter().any(|name| word == name));
+    if line.len() == 3 && is(["--version", "-V"]) && is(["--verbose", "-v"]) {
+        line.splice(1.., ["version".into(), "--verbose".into()]);
+    }
+    line
+}
+
+/// Returns the text of `help TOPIC`, and the short help of a command line without words.
+fn help(line: &[OsString]) -> Option<String> {
+    match line.get(1..) {
+        None | Some([]) => Some(Command::command().render_help().to_string()),
+        Some([help, topic]) if help == "help" => help_topics::topic(topic.to_str()?),
+        Some(_) => None,
+    }
+}
+
+/// Returns the line that says what is wrong with a command line, and what may be meant.
+fn mistake(error: &clap::Error, line: &[OsString]) -> String {
+    // The paragraphs that name the mistake and a remedy are shown; `--help` shows the usage.
+    let text = error.to_string();
+    let mut paragraphs = text.split("\n\n");
+    let mistake = paragraphs.next().unwrap_or_default();
+    let mistake = mistake.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    let of = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let words = || line[1..].iter().filter_map(|word| word.to_str());
+    let of_word = || words().any(|word| word == "nightly").then(|| words().find_map(suggestions::of_command));
+    let here = of(ContextKind::InvalidArg).and_then(suggestions::of_option);
+    let here = here.or_else(|| of(ContextKind::InvalidSubcommand).and_then(suggestions::of_command));
+    if let Some(here) = here.or_else(|| of_word().flatten()) {
+        return format!("{mistake}; {here}");
+    }
+    let similar = paragraphs.map(str::trim).find(|paragraph| paragraph.starts_with("tip: a similar"));
+    similar.map_or(mistake.clone(), |tip| format!("{mistake}; {tip}"))
+}
+
 fn main() -> ExitCode {
     cluster::exit_on_panic();
-    let first = std::env::args_os().nth(1);
-    if first.as_ref().is_some_and(|first| first == datasets::EXTRACT) {
+    let line = command_line();
+    let first = line.get(1);
+    if first.is_some_and(|first| first.as_os_str() == datasets::EXTRACT) {
         return extract();
     }
-    if first.is_some_and(|first| first == BOUND) {
+    if first.is_some_and(|first| first.as_os_str() == BOUND) {
         return fail(&become_bound());
     }
-    let mut command = match Command::try_parse() {
+    if let Some(help) = help(&line) {
+        let _ = write!(std::io::stdout(), "{help}");
+        return ExitCode::SUCCESS;
+    }
+    let mut command = match Command::try_parse_from(&line) {
         Ok(command) => command,
         Err(error) if error.use_stderr() => {
-            // The paragraphs that name the mistake and a remedy are shown; `--help` shows the usage.
-            let text = error.to_string();
-            let mut paragraphs = text.split("\n\n");
-            let mistake = paragraphs.next().unwrap_or_default();
-            let mistake = mistake.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-            let similar = paragraphs.map(str::trim).find(|paragraph| paragraph.starts_with("tip: a similar"));
-            say(similar.map_or(mistake.clone(), |tip| format!("{mistake}; {tip}")));
+            say(cluster::one_line(&mistake(&error, &line)));
             return ExitCode::from(2);
         }
         Err(help) => {
@@ -110,6 +168,8 @@ fn main() -> ExitCode {
         Job::Check(args) => check::run(&command.common, &args),
         Job::Chunk(args) => chunk::run(&command.common, *args),
         Job::Compare(args) => compare::run(&command.common, *args),
+        Job::CompareMethods(args) => compare_methods::run(&command.common, &args),
+        Job::Completions(args) => shell_files::completions(&args, Command::command()),
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
         Job::Eval(args) => eval::run(args),
@@ -117,6 +177,7 @@ fn main() -> ExitCode {
         Job::Explain(args) => explain::run(&command.common, args),
         Job::Fingerprint(args) => fingerprint::run(&command.common, args),
         Job::Index(args) => index::run(&command.common, *args),
+        Job::Man(args) => shell_files::man(&args, Command::command()),
         Job::Nightly(args) => nightly::run(&command.common, *args),
         Job::Pack(args) => pack::run(&command.common, args),
         Job::Report(args) => report::run(&command.common, args),
@@ -125,6 +186,7 @@ fn main() -> ExitCode {
         Job::Show(args) => show::run(&command.common, args),
         Job::Tune(args) => tune::run(&command.common, args),
         Job::Unpack(args) => unpack::run(&command.common, args),
+        Job::Version(_) => version::run(&command.common, COMMIT),
         Job::Why(args) => why::run(&command.common, args),
     };
     match result {

@@ -147,9 +147,19 @@ const STAGES: [&str; 13] = [
     "unpack", "commit",
 ];
 
+/// Returns the text without the random ends of the names of temporary folders.
+fn without_random_names(text: &str) -> String {
+    let mut parts = text.split("/dedup-job-");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + "/dedup-job-*" + part.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
+    })
+}
+
 /// Returns the text without what differs from run to run.
 fn stable(text: &str, folder: &Folder) -> String {
     let text = text.replace(folder.path("").display().to_string().trim_end_matches('/'), "DIR");
+    let text = without_random_names(&text);
     let (mut in_table, mut block_end) = (false, None);
     let line = |line: &str| {
         let begin = line.trim_start();
@@ -173,6 +183,12 @@ fn stable(text: &str, folder: &Folder) -> String {
         // How often progress is shown depends on the machine.
         if line.ends_with(" s left") || line.ends_with(" MB/s") || STAGES.contains(&line) {
             return String::new();
+        }
+        // The line that ends a run has its time.
+        if let Some((done, rest)) = line.rsplit_once(" in ")
+            && let Some((_, place)) = rest.split_once(" s → ")
+        {
+            return format!("{done} in * s → {place}\n");
         }
         // The page of a run is one of the files.
         if let Some((files, rest)) = line.split_once(" files, ")

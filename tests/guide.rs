@@ -1,4 +1,4 @@
-//! Tests of README.md and the pages of docs/guide: a reader can run their commands.
+//! Tests of the READMEs and of the pages of docs/guide, in English and in Chinese: a reader can run their commands.
 //!
 //! The lines of a page's ```` ```console ```` blocks that begin with `$ ` run one after the other in a new folder.
 //! Each must exit with 0, or with 3 if it ends with `# exit code 3`. Other lines of these blocks show output,
@@ -16,13 +16,14 @@ const MOST_CHARACTERS: usize = 120;
 /// End of a command that rejects records.
 const REJECTS: &str = "# exit code 3";
 
-/// Returns README.md and the pages of the guide.
+/// Returns the READMEs and the pages of the guide, in English and in Chinese.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let guide = fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<_> = guide.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    let guides = ["docs/guide", "docs/guide/zh"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let files = guides.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
     pages.sort();
-    pages.push(root.join("README.md"));
+    pages.extend(["README.md", "README.zh.md"].map(|name| root.join(name)));
     pages
 }
 

@@ -15,6 +15,7 @@
 //! | `serve` | a served index answers as the command line does, and what it acknowledges lasts |
 //! | `hbase` | an index in HBase loses nothing acknowledged, and two racing twins are never both new |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
+//! | `first` | a new user finds the help, and is told how to go on |
 //! | `layers` | the rules of ARCHITECTURE.md for the source |
 //!
 //! | tests | need |
@@ -37,6 +38,7 @@ mod chunk;
 mod commands;
 mod corpus;
 mod faults;
+mod first;
 mod golden;
 mod guide;
 mod hbase;

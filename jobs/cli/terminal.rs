@@ -13,6 +13,19 @@ pub fn say(line: impl fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Writes a number with separators of thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Writes the answer of a job to stdout. A reader that has seen enough, such as `head`, is no failure.
 pub(crate) fn print(answer: impl fmt::Display) -> Result<()> {
     match write!(std::io::stdout(), "{answer}").and_then(|()| std::io::stdout().flush()) {

@@ -20,6 +20,14 @@ pub(crate) enum OnBadText {
     Replace,
 }
 
+/// Answer to a question of which one answer is the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum YesOrNo {
+    Yes,
+    No,
+}
+
 impl From<OnBadText> for BadText {
     fn from(how: OnBadText) -> Self {
         match how {
@@ -33,9 +41,7 @@ impl From<OnBadText> for BadText {
 pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])> {
     match paths.split_last() {
         Some((output, inputs @ [_, ..])) => Ok((output, inputs)),
-        _ => bail!(WrongUse(
-            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
-        )),
+        _ => bail!(WrongUse("expected <INPUT> <OUTPUT>: at least one input, and the output last".to_owned())),
     }
 }
 
@@ -50,17 +56,21 @@ pub(crate) fn record_size(text: &str) -> Result<u64, String> {
     if bytes <= 1 << 30 { Ok(bytes) } else { Err("no more than 1G is possible".to_owned()) }
 }
 
-/// Reads a number of bytes: digits, then K, M or G for powers of 1,024.
+/// Reads a number of bytes: digits, then K, M, G or T for powers of 1,024, in either case, with B or iB behind it or not.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(['K', 'M', 'G']);
-    let shift = match &text[digits.len()..] {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let shift = match unit {
         "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
         _ => 64,
     };
-    let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
+    let number = digits.trim_end().parse::<u64>().ok();
+    let number = number.filter(|&number| number > 0 && number.leading_zeros() > shift);
     number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
 }
 
@@ -99,4 +109,32 @@ pub(crate) fn id_lines(file: &str) -> Result<Vec<String>> {
 /// Returns a line without a CR at its end.
 pub(crate) fn without_cr(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for text in [
+            "4g",
+            "4G",
+            "4GB",
+            "4gb",
+            "4GiB",
+            "4096m",
+            "4096M",
+            "4 GB",
+            "4194304k",
+            "4294967296",
+            "4294967296B",
+        ] {
+            assert_eq!(size(text), Ok(4 << 30), "{text}");
+        }
+        assert_eq!(size("2t"), Ok(2 << 40));
+        for text in ["", "g", "0", "-1", "4x", "4gg", "1.5G", "99999999999T", "4i"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 }

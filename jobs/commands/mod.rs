@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod compare;
+pub mod compare_methods;
 pub mod demo;
 pub mod eval;
 pub mod explain;
@@ -17,7 +18,9 @@ mod plot;
 pub mod repack;
 pub mod report;
 pub mod rethreshold;
+pub mod shell_files;
 pub mod show;
 pub(crate) mod side_by_side;
 pub mod tune;
+pub mod version;
 pub mod why;

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use cluster::{InputFile, Stores, TablePartition, has_hidden_part, path_of_text};
-use datasets::{Cuts, FORMATS, Format, UNKNOWN};
+use datasets::{Cuts, FORMATS, Format, UNKNOWN, unknown_format};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::at_once::each;
 use super::input_files::{InputFiles, RealPaths, real_path, training_and_test};
@@ -15,6 +16,8 @@ use super::sample::Sample;
 use super::split::Split;
 use super::unopened_piece::UnopenedPiece;
 use crate::cli::exit::WrongUse;
+use crate::cli::piped::PipedInputs;
+use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
 
 /// Version of the rule by which records get their places, which an output and its later readers must share.
@@ -65,6 +68,8 @@ pub(crate) struct Plan {
     pub text_bytes: u64,
     /// Number of the first split. It is 0, unless documents of earlier nights come before those of the plan.
     pub first_split: u32,
+    /// Folder with copies of the inputs that are pipes.
+    pub _piped: Option<TempDir>,
 }
 
 impl Plan {
@@ -83,7 +88,16 @@ impl Plan {
         split_bytes: Option<u64>,
         local: &Path,
     ) -> Result<Self> {
-        Plan::of_files(InputFiles::find(stores, against, inputs)?, format, split_bytes, local)
+        let piped = PipedInputs::copy(inputs, local)?;
+        let files = InputFiles::find(stores, against, &piped.inputs)?;
+        let plan = Plan::of_files(files, format, split_bytes, local)?;
+        let are_guessed = |split: &&Split| split.format.name() == "lines" && piped.is_copy(&split.uri());
+        if format.is_none() && plan.splits.iter().any(|split| are_guessed(&split)) {
+            say(
+                "note: what is piped in is read as plain lines, since it begins as no other format does: --format names one",
+            );
+        }
+        Ok(Plan { _piped: piped.into_folder(), ..plan })
     }
 
     /// Cuts files that were found into splits, as [`Plan::new`] does.
@@ -160,7 +174,26 @@ impl Plan {
             }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
-        Ok(Plan { splits, files, reference_splits, reference_files, text_bytes, first_split: 0 })
+        Ok(Plan {
+            splits,
+            files,
+            reference_splits,
+            reference_files,
+            text_bytes,
+            first_split: 0,
+            _piped: None,
+        })
+    }
+
+    /// Makes one split of the first file of the input, which is the only one.
+    pub fn in_one_split(mut self) -> Self {
+        let whole = self.files_by_side().1.first().map(UnopenedPiece::whole);
+        let first = self.reference_splits as usize;
+        self.splits.truncate(first + 1);
+        if let (Some(split), Some(whole)) = (self.splits.get_mut(first), whole) {
+            split.pieces = vec![whole];
+        }
+        self
     }
 
     /// Makes the plan of an input without files.
@@ -172,6 +205,7 @@ impl Plan {
             reference_files: 0,
             text_bytes: 0,
             first_split: 0,
+            _piped: None,
         }
     }
 
@@ -283,7 +317,18 @@ impl Plan {
         let input_bytes = self.bytes();
         let (version, output, configuration) =
             (env!("CARGO_PKG_VERSION"), output.to_owned(), configuration.clone());
-        Ok(Watched { version, job, output, process, configuration, input_files, input_bytes, splits })
+        let left_if_ended = None;
+        Ok(Watched {
+            version,
+            job,
+            output,
+            process,
+            configuration,
+            input_files,
+            input_bytes,
+            splits,
+            left_if_ended,
+        })
     }
 
     /// Returns the number of bytes of all input files.
@@ -292,9 +337,30 @@ impl Plan {
     }
 }
 
+/// Other names that formats go by.
+const OTHER_NAMES: [(&str, &str); 15] = [
+    ("json", "jsonl"),
+    ("ndjson", "jsonl"),
+    ("jsonlines", "jsonl"),
+    ("text", "lines"),
+    ("txt", "lines"),
+    ("plain", "lines"),
+    ("sequence", "sequencefile"),
+    ("seq", "sequencefile"),
+    ("sogou", "sogoucs"),
+    ("weibo", "weibo-csv"),
+    ("tan", "tancorp"),
+    ("pq", "parquet"),
+    ("pdf", "office"),
+    ("docx", "office"),
+    ("word", "office"),
+];
+
 /// Returns the format of that name.
 fn named(name: &str) -> Result<&'static dyn Format> {
-    let Some(format) = FORMATS.iter().find(|format| format.name() == name) else {
+    let lower = name.to_ascii_lowercase();
+    let same = OTHER_NAMES.iter().find(|(other, _)| *other == lower).map_or(&*lower, |(_, name)| name);
+    let Some(format) = FORMATS.iter().find(|format| format.name() == same) else {
         let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
         bail!(WrongUse(format!("no format is called \"{name}\"; there are {}", names.join(", "))));
     };
@@ -311,7 +377,7 @@ pub(crate) fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>>
     match files.first() {
         Some(file) if formats.iter().all(Option::is_none) => {
             let path = file.full_path();
-            bail!(WrongUse(format!("\"{path}\" is of no format known; name it with --format")))
+            bail!(WrongUse(format!("\"{path}\" is {}", unknown_format(&path))))
         }
         _ => Ok(formats.into_iter().map(|format| format.unwrap_or(&UNKNOWN)).collect()),
     }

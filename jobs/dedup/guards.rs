@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::tally::Tally;
 use super::verdicts::RemovedDocs;
 use crate::cli::exit::{Guarded, WrongUse};
+use crate::cli::headings::STAYS;
 use crate::corpus::run::Run;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
@@ -22,18 +23,18 @@ use crate::progress::Stage;
 pub(crate) struct Guards {
     /// Stop with exit code 4 before anything is committed if more documents than this would be removed: a
     /// number, or a share such as 30%
-    #[arg(long, value_name = "LIMIT")]
+    #[arg(help_heading = STAYS, long, value_name = "LIMIT")]
     max_removed: Option<Limit>,
     /// The same for the documents of each value of a field, such as source:30%
     ///
     /// Documents without the field count as one more source. The input is read once more.
-    #[arg(long, value_name = "FIELD:LIMIT")]
+    #[arg(help_heading = STAYS, hide_short_help = true, long, value_name = "FIELD:LIMIT")]
     max_removed_per_source: Option<SourceLimit>,
     /// Stop with exit code 4 before anything is committed if a cluster has more documents than this
     ///
     /// A cluster is a document that stays and those that go for it. In an output of dedup with --pairs firsts or all it is a
     /// connected component.
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = STAYS, hide_short_help = true, long, value_name = "N")]
     max_cluster: Option<u64>,
 }
 

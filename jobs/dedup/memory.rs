@@ -11,6 +11,7 @@ use operators::text::features::Lexicon;
 
 use crate::cli::allocator;
 use crate::cli::exit::WrongUse;
+use crate::cli::headings::RESOURCES;
 use crate::cli::values;
 
 /// Bytes of the program itself, whatever the size of the corpus. Measured: docs/design/0022.
@@ -43,7 +44,7 @@ pub(crate) struct MemoryOptions {
     ///
     /// Records that do not fit are spilled to files of --local-dir. The result is the same, unless a record
     /// is longer than --max-record-bytes then allows.
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(help_heading = RESOURCES, long, value_name = "SIZE", value_parser = values::size)]
     memory: Option<u64>,
 }
 

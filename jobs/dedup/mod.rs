@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use cluster::{Group, Stores};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -41,24 +41,31 @@ use self::options::DedupOptions;
 use self::pipeline::{CorpusSearch, NoEarlier, SearchResult, find, map};
 use crate::Common;
 use crate::cli::configuration::{Configuration, deciding};
+use crate::cli::exit::WrongUse;
+use crate::cli::headings::STAYS;
+use crate::cli::help_topics::EXAMPLES;
+use crate::cli::piped::{STANDARD, is_pipe};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::output::pair_table::PairsOf;
 use crate::output::summary::Summary;
-use crate::output::{JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
+use crate::output::{FileArgs, FileOutput, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
 use crate::report::ReportArgs;
 
 /// Find near-duplicates and leave a clean corpus
 ///
 /// The output holds kept/ and removed/ in the input's own format, pairs/, clusters/ and rejects/, and
-/// _SUCCESS, which is written last.
+/// _SUCCESS, which is written last. An output that is a file or - has the kept records alone.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
+#[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>", before_long_help = EXAMPLES)]
+#[command(
+    after_help = "--help shows all options and examples; help methods, help formats and help memory tell more."
+)]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
-    /// the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store, or - for the standard input. The last one
+    /// is the output: a folder, a file such as clean.jsonl for one input file, or - for the standard output
     // This is not `num_args = 2..`, which would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
@@ -67,7 +74,7 @@ pub struct Args {
     #[command(flatten)]
     memory: MemoryOptions,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = STAYS, hide_short_help = true, long, value_name = "N")]
     max_rejects: Option<u64>,
     #[command(flatten)]
     guards: Guards,
@@ -75,18 +82,43 @@ pub struct Args {
     report: ReportArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    file: FileArgs,
 }
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     args.memory.give_back();
+    args.take_file(common)?;
     common.in_group(args, "the output", |group, args| run_with(common, group, args))
+}
+
+impl Args {
+    /// Lets the run write a hidden folder, if the output is one file.
+    ///
+    /// # Errors
+    /// Those of [`FileOutput::of`]; [`WrongUse`] when several processes would read or write a pipe.
+    fn take_file(&mut self, common: &Common) -> Result<()> {
+        let (output, inputs) = output_and_inputs(&self.paths)?;
+        if common.is_one_of_several() && (output == STANDARD || inputs.iter().any(|input| is_pipe(input))) {
+            bail!(WrongUse("several processes read and write no pipes: name files or folders".to_owned()));
+        }
+        let local = self.options.input.local_folder();
+        self.output.file = FileOutput::of(output, inputs, &self.file, (self.output.overwrite, &local))?;
+        if let Some(file) = &self.output.file {
+            let last = self.paths.len() - 1;
+            self.paths[last] = file.folder();
+            self.report.no_report = true;
+            self.output.overwrite = true;
+        }
+        Ok(())
+    }
 }
 
 fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let Args { paths, mut options, memory, max_rejects, guards, report, output: output_args } = args;
+    let Args { paths, mut options, memory, max_rejects, guards, report, output: output_args, .. } = args;
     let (output, inputs) = output_and_inputs(&paths)?;
     options.take_fingerprints()?;
     options.input.limit_records(memory.of_records(group.workers()));
@@ -101,7 +133,11 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
             common.warn("--pairs all writes every match: n documents that are near-equal or identical give n × (n − 1) / 2 rows");
         }
     }
-    let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
+    let mut plan = options.input.plan_against(&stores, &options.against, inputs)?;
+    if output_args.file.as_ref().map_or(Ok(false), |file| file.wants_one_split(&plan))? {
+        plan = plan.in_one_split();
+    }
+    let plan = Arc::new(plan);
     check_same_input(&plan, group)?;
     if group.index() == 0 {
         warn_of_sides(common, &options.against, inputs, &plan);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::keep::{Keep, KeepOrder};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
+use crate::cli::headings::{INPUT, METHOD, OUTPUT, STAYS};
 use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
@@ -22,29 +23,29 @@ use crate::output::pair_table::PairsOf;
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct DedupOptions {
-    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
-    #[arg(long, value_name = "SPEC", default_value = "auto", long_help = method_help())]
-    #[serde(with = "text")]
-    pub method: Spec,
     /// Take fingerprints that were made elsewhere in the place of texts, such as those of the job fingerprint
     ///
     /// The text of a record is a number then, decimal or 0x and hexadecimal digits: a LongWritable, or by default the field fingerprint.
     /// The method is simhash, whose hamming, bits and blocks count, and pairs within the distance match.
-    #[arg(long)]
+    #[arg(help_heading = INPUT, hide_short_help = true, long)]
     #[serde(skip)]
     pub from_fingerprints: bool,
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
+    #[arg(help_heading = METHOD, long, value_name = "SPEC", default_value = "auto", long_help = method_help())]
+    #[serde(with = "text")]
+    pub method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///
     /// The default is jaccard:0.8 for approximate methods. The splits that hold a candidate are read once
     /// more, with or without verification.
-    #[arg(long, value_name = "HOW")]
+    #[arg(help_heading = METHOD, hide_short_help = true, long, value_name = "HOW")]
     #[serde(with = "optional_text")]
     pub verify: Option<Verification>,
     /// Rule for the documents of a cluster that stay: greedy or components
     ///
     /// greedy removes a document only if it matches one that stays. components keeps one document of each
     /// cluster, so a chain of matches can remove a document that matches nothing that stays.
-    #[arg(long, value_name = "HOW", default_value_t)]
+    #[arg(help_heading = STAYS, hide_short_help = true, long, value_name = "HOW", default_value_t)]
     #[serde(with = "text")]
     pub resolve: Resolve,
     /// Document that stays of two that match: first, longest or priority:FIELD
@@ -53,7 +54,7 @@ pub(crate) struct DedupOptions {
     /// the greatest number in a field of its record. Of equal ones the first stays. With priority:FIELD, a record of
     /// the input without a finite number in the field is rejected, and formats without fields are refused; a
     /// reference needs no such field.
-    #[arg(long, value_name = "WHICH", default_value = "first")]
+    #[arg(help_heading = STAYS, long, value_name = "WHICH", default_value = "first")]
     #[serde(with = "text")]
     pub keep: Keep,
     /// Pairs to write: deciding (one for each removed document), firsts or all [default: deciding]
@@ -63,7 +64,8 @@ pub(crate) struct DedupOptions {
     /// a family of n near-equal documents has n × (n − 1) / 2; a cluster is a connected component then. Of identical documents
     /// firsts writes the pairs with the first one alone. The same documents stay in each case. --resolve components
     /// needs every match: with it, the default is firsts.
-    #[arg(long, value_name = "WHICH", default_value = "deciding", hide_default_value = true)]
+    #[arg(help_heading = OUTPUT, hide_short_help = true, long, value_name = "WHICH")]
+    #[arg(default_value = "deciding", hide_default_value = true)]
     #[arg(default_value_if("resolve", "components", "firsts"))]
     pub pairs: PairsOf,
     /// Reference: remove from the input what is in these files, folders, globs or comma lists of them, and leave
@@ -71,11 +73,11 @@ pub(crate) struct DedupOptions {
     ///
     /// Every document of the reference stays, and none is written; they are not compared with each other. The
     /// option takes one REF and may be given more than once. --format and the options for fields hold for the reference too.
-    #[arg(long, value_name = "REF", value_parser = paths())]
+    #[arg(help_heading = INPUT, long, value_name = "REF", value_parser = paths())]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<String>,
     /// Whether --against also removes from the input what the input itself has twice [default: yes]
-    #[arg(long, value_name = "WHETHER", requires = "against")]
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "WHETHER", requires = "against")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
     /// Leave lines that stand in at least N documents, such as navigation, out of the comparison
@@ -83,11 +85,13 @@ pub(crate) struct DedupOptions {
     /// Records stay whole. Lines are equal if they differ only in white space at their ends. A document of which no other
     /// line is left is compared whole. Choose N above the number of copies that one text has, or the text itself is left
     /// out. The input is read once more. OUTPUT/ignored-lines has the lines as hashes.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(help_heading = METHOD, hide_short_help = true, long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(2..))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_lines: Option<u64>,
     /// Leave the lines out that an earlier run has left out, instead of counting: its output, or the file in it
-    #[arg(long, value_name = "PATH", conflicts_with = "ignore_lines", value_parser = paths())]
+    #[arg(help_heading = METHOD, hide_short_help = true, long, value_name = "PATH")]
+    #[arg(conflicts_with = "ignore_lines", value_parser = paths())]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_lines_of: Option<String>,
     #[command(flatten)]
@@ -97,7 +101,7 @@ pub(crate) struct DedupOptions {
     /// file in it
     ///
     /// By default the statistics are counted in the input. They are kept in OUTPUT/statistics either way.
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = METHOD, hide_short_help = true, long, value_name = "PATH")]
     pub statistics: Option<String>,
 }
 

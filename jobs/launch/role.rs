@@ -11,9 +11,9 @@ use super::parent_watch::{self, Handed};
 use super::scheduler::{Scheduled, kubernetes, slurm};
 use super::token::Token;
 use crate::cli::exit::WrongUse;
+use crate::cli::headings::PLACES;
 use crate::cli::values::{paths, text_of_file};
 
-const HEADING: &str = "Processes";
 /// Default of `--launcher`, which runs a shell command on a host.
 const SSH: &str = "ssh -o BatchMode=yes {host}";
 
@@ -26,13 +26,13 @@ pub(crate) struct ProcessOptions {
     /// `host[:port] [workers]` of FILE. Each is started over ssh with the same program, in a folder of the
     /// same name as this one, and its lines are shown with its number and host. slurm: a process that srun
     /// has started. kubernetes: a pod of a StatefulSet.
-    #[arg(long, global = true, value_name = "WHERE", help_heading = HEADING, value_parser = paths().try_map(Master::read))]
+    #[arg(long, global = true, value_name = "WHERE", help_heading = PLACES, value_parser = paths().try_map(Master::read))]
     master: Option<Master>,
     /// With --hosts: number of this process in the job, from 0, if something else has started it
-    #[arg(long, global = true, value_name = "I", help_heading = HEADING)]
+    #[arg(long, global = true, value_name = "I", help_heading = PLACES, hide_short_help = true)]
     process: Option<u16>,
     /// Hosts file of all processes, for --process
-    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
+    #[arg(long, global = true, value_name = "FILE", help_heading = PLACES, hide_short_help = true, value_parser = paths())]
     hosts: Option<String>,
     /// File with the secret by which processes know each other, if something else than hosts:FILE has started
     /// them
@@ -40,16 +40,16 @@ pub(crate) struct ProcessOptions {
     /// The secret is the same for all processes. It has 32 characters or more, made at random, and no other
     /// user may read the file: `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`. A job needs it unless
     /// all of its processes are on this machine.
-    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
+    #[arg(long, global = true, value_name = "FILE", help_heading = PLACES, hide_short_help = true, value_parser = paths())]
     token_file: Option<String>,
     /// Number of times that the job is started again after one of its processes has died
     ///
     /// Finished work is not done again.
-    #[arg(long, global = true, value_name = "N", help_heading = HEADING, default_value_t = 0)]
+    #[arg(long, global = true, value_name = "N", help_heading = PLACES, hide_short_help = true, default_value_t = 0)]
     retries: u32,
     /// Command that runs a shell command on a host, for hosts:FILE; the shell command is added as its last
     /// word [default: ssh -o BatchMode=yes {host}]
-    #[arg(long, global = true, value_name = "COMMAND", help_heading = HEADING)]
+    #[arg(long, global = true, value_name = "COMMAND", help_heading = PLACES, hide_short_help = true)]
     launcher: Option<String>,
     /// A launcher has started this process, and tells it the rest on its standard input
     #[arg(long, global = true, hide = true)]

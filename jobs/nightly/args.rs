@@ -127,7 +127,7 @@ impl NightArgs {
             options,
             refused: RefusedLines::default(),
             report: ReportArgs { no_report: false },
-            output_args: OutputArgs { overwrite: true, summary_json: None },
+            output_args: OutputArgs { overwrite: true, ..OutputArgs::default() },
             since: None,
             partition: String::new(),
             follow: false,

@@ -29,6 +29,7 @@
 //! Had A been killed before it decided, B would do only the splits that A has not finished. The order of all
 //! steps and the reasons are in docs/design/0020, 0046 and 0047.
 
+mod file;
 mod files;
 mod folder;
 mod key;
@@ -48,11 +49,12 @@ pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) use self::folder::tests::power_store;
 
+pub(crate) use self::file::{FileArgs, FileOutput};
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
 pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts, vanish};
 pub(crate) use self::key::Key;
 pub(crate) use self::manifests::{JobManifest, TaskManifest, Written};
-pub(crate) use self::output_job::{BegunJob, JobEnd, OutputArgs, OutputJob};
+pub(crate) use self::output_job::{BegunJob, JobEnd, OutputArgs, OutputJob, RunSummary, rejected_words};
 pub(crate) use self::requests::{hash, put, read};
 pub(crate) use self::sealed_file::{read_sealed, write_sealed};
 pub(crate) use self::sealed_text::{seal, unsealed};

@@ -9,26 +9,31 @@ use cluster::{Stores, path_of_text};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::file::FileOutput;
 use super::files::FileList;
-use super::folder::OutputFolder;
+use super::folder::{EarlierWork, OutputFolder};
 use super::key::Key;
 use crate::Common;
 use crate::cli::exit::WrongUse;
+use crate::cli::headings::OUTPUT;
 use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::say;
+use crate::cli::terminal::{grouped, say};
 use crate::cli::values::paths;
 use crate::corpus::run::Run;
 use crate::progress::{StageTable, StageTotals, Watch, Watched, merge};
 
 /// Options of every job that writes an output.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct OutputArgs {
     /// Replace an output that exists
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     pub overwrite: bool,
     /// Write the numbers of the run to this file as JSON
-    #[arg(long, value_name = "FILE", value_parser = paths())]
+    #[arg(help_heading = OUTPUT, long, value_name = "FILE", value_parser = paths())]
     pub summary_json: Option<String>,
+    /// The file that the output is, if it is one.
+    #[arg(skip)]
+    pub file: Option<FileOutput>,
 }
 
 /// A job that writes an output, as one process of the job sees it.
@@ -58,6 +63,25 @@ pub(crate) struct OutputJob<'a> {
     pub key: Option<Key>,
     /// Text of the guards and limits that can stop the run once its verdicts are known.
     pub limits: String,
+}
+
+/// Summary of a run, whose counters are shown by [`Display`].
+pub(crate) trait RunSummary: Display {
+    /// Returns what was done, such as `kept 374 of 500 documents`. `output`: the folder that has the rejected records, as the user has
+    /// named it; `None` if the output is a file.
+    fn done(&self, output: Option<&str>) -> String;
+    /// Name in the output of what most users want of it; empty for the whole output.
+    const RESULT: &str = "";
+    /// Command that looks at the output, if there is one.
+    fn look(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Writes how many records were rejected, and where they are, for a line that ends a run; nothing if none were.
+pub(crate) fn rejected_words(rejected: u64, output: Option<&str>) -> String {
+    let place = output.map_or_else(String::new, |output| format!(": see {output}/rejects"));
+    if rejected == 0 { String::new() } else { format!(" ({} rejected{place})", grouped(rejected)) }
 }
 
 /// A job whose output is claimed.
@@ -120,7 +144,12 @@ impl<'a> OutputJob<'a> {
     }
 
     /// Does what [`OutputJob::begin`] does, and shows `watched`. `chunk export` reads a store, whose files no plan lists.
-    pub fn begin_watched(&self, watched: Watched) -> Result<BegunJob> {
+    pub fn begin_watched(&self, mut watched: Watched) -> Result<BegunJob> {
+        watched.left_if_ended = Some(match self.key {
+            Some(_) => "finished splits are kept beside the output, and the same command goes on with them"
+                .to_owned(),
+            None => "nothing was committed".to_owned(),
+        });
         let Run { group, plan, progress, .. } = &self.run;
         let summary_json = self.args.summary_json.as_deref();
         if let Some(file) = summary_json.filter(|file| plan.file_below("", file).is_some()) {
@@ -154,6 +183,7 @@ impl<'a> OutputJob<'a> {
                 folder.rehearsal = true;
             }
             // A job without a key has one process.
+            self.tell_of_earlier(folder.earlier.take());
             let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
             claimed = Some(folder);
             Ok(shared)
@@ -163,6 +193,20 @@ impl<'a> OutputJob<'a> {
             (None, shared) => {
                 shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, plan)).transpose()
             }
+        }
+    }
+
+    /// Says what becomes of the work of an earlier run that did not end.
+    fn tell_of_earlier(&self, earlier: Option<EarlierWork>) {
+        let splits = self.run.plan.splits.len();
+        match earlier {
+            Some(EarlierWork::Resumed { mapped, written }) => self.run.progress.say(&format!(
+                "going on with an earlier run of the same command: {mapped} of {splits} splits are searched, {written} written"
+            )),
+            Some(EarlierWork::OfOtherKey) => self.run.progress.say(
+                "beginning anew: an earlier run that did not end had other options or another input, so its work is removed",
+            ),
+            None => {}
         }
     }
 
@@ -184,18 +228,44 @@ impl<'a> OutputJob<'a> {
         }
     }
 
-    /// Ends the job with its result, and prints the counters. Returns the exit code: 0, or 3 if records were rejected.
-    pub fn end<S: Display>(&self, begun: BegunJob, result: Result<JobEnd<S>>) -> Result<u8> {
+    /// Ends the job with its result, and prints the counters and a line that says what was done. Returns the exit code: 0, or 3 if
+    /// records were rejected.
+    pub fn end<S: RunSummary>(&self, begun: BegunJob, result: Result<JobEnd<S>>) -> Result<u8> {
         let BegunJob { watch, folder } = begun;
         let closed = match &folder {
             Some(folder) => folder.close(result),
             None => result,
         };
-        let JobEnd { summary, others, rejected } = watch.end(closed)?;
+        let taken = closed.and_then(|end| {
+            let file = self.args.file.as_ref().filter(|_| self.run.group.index() == 0);
+            file.map_or(Ok(()), FileOutput::take).map(|()| end)
+        });
+        let JobEnd { summary, others, rejected } = watch.end(taken)?;
+        let output = self.output.trim_end_matches('/');
         if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
             say(&summary);
-            say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
+            if self.common.progress.verbose {
+                say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
+            }
+            say(cluster::one_line(&self.ending(&summary, output)));
+        } else if rejected && self.run.group.index() == 0 {
+            let place =
+                self.args.file.as_ref().map_or_else(|| format!(": see {output}/rejects"), |_| String::new());
+            say(cluster::one_line(&format!("records were rejected, so the exit code is 3{place}")));
         }
         Ok(if rejected { 3 } else { 0 })
+    }
+
+    /// Returns the line that ends a run: what was done, how long it took, where the result is, and how to look at it.
+    fn ending<S: RunSummary>(&self, summary: &S, output: &str) -> String {
+        let took = self.start.elapsed().as_secs_f64();
+        if let Some(file) = &self.args.file {
+            return format!("{} in {took:.1} s → {}", summary.done(None), file.name());
+        }
+        let result = if S::RESULT.is_empty() { output.to_owned() } else { format!("{output}/{}", S::RESULT) };
+        let quoted = shlex::try_quote(output).unwrap_or(output.into());
+        let look =
+            summary.look().map_or_else(String::new, |look| format!(" · look: dedup-job {look} {quoted}"));
+        format!("{} in {took:.1} s → {result}{look}", summary.done(Some(output)))
     }
 }

@@ -9,6 +9,8 @@ use operators::search::PassLoad;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::output_job::{RunSummary, rejected_words};
+use crate::cli::terminal::grouped;
 use crate::corpus::plan::Plan;
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
@@ -150,6 +152,19 @@ pub(crate) struct RejectReason {
     pub head: String,
 }
 
+impl fmt::Display for RejectReason {
+    /// Writes the reason on one line, with its example.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RejectReason { records, reason, uri, offset, head } = self;
+        let head: String = head.chars().take(60).collect();
+        let line = format!(
+            "the commonest reason of rejects ({}): {reason}; for example {uri} at byte {offset}: {head}",
+            grouped(*records)
+        );
+        f.write_str(&cluster::one_line(&line))
+    }
+}
+
 /// Sums up the loads of all workers, block by block.
 pub(crate) fn skew(loads: &[Vec<PassLoad>]) -> Vec<BlockSkew> {
     let blocks = loads.first().map_or(0, Vec::len);
@@ -252,6 +267,24 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+impl RunSummary for Summary {
+    const RESULT: &str = "kept";
+
+    fn done(&self, output: Option<&str>) -> String {
+        let Counters { kept, removed, records_read, rejected, .. } = self.counters;
+        let share = 100.0 * removed as f64 / (kept + removed).max(1) as f64;
+        let of_reference = self.counters.reference.map_or(0, |reference| reference.rejected);
+        let rejected = rejected_words(rejected + of_reference, output);
+        let [kept, records] = [kept, records_read].map(grouped);
+        format!("kept {kept} of {records} documents, {share:.1} % removed{rejected}")
+    }
+
+    fn look(&self) -> Option<&'static str> {
+        // The pairs of a night name documents of others.
+        self.state.is_none().then_some("show")
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
@@ -297,7 +330,11 @@ impl fmt::Display for Summary {
         ];
         // Few methods count comparisons, and few runs have a reference.
         let groups = values.chunk_by(|a, b| a.0 == b.0);
-        write_counters(f, groups.filter(|group| group.iter().any(|value| value.2 > 0)))
+        write_counters(f, groups.filter(|group| group.iter().any(|value| value.2 > 0)))?;
+        match self.reject_reasons.first() {
+            Some(reason) => write!(f, "\n{reason}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -125,6 +125,11 @@ impl Progress {
         (stage, first, workers.values().map(|own| own.lock().tallies[stage as usize]).sum())
     }
 
+    /// Whether a stage was begun.
+    pub(super) fn has_begun(&self, stage: Stage) -> bool {
+        self.board.lock()[stage as usize].first.is_some()
+    }
+
     /// Names workers that are slow now and were not named yet.
     pub(super) fn name_slow(&self) {
         let now = Instant::now();
@@ -158,8 +163,12 @@ impl Progress {
     }
 
     pub(super) fn say_warning(&self, warning: &str) {
-        let warning = format!("warning: {warning}");
-        let line = cluster::one_line(&warning);
+        self.say(&format!("warning: {warning}"));
+    }
+
+    /// Says a line beside the bar, unless the user wants only errors.
+    pub fn say(&self, line: &str) {
+        let line = cluster::one_line(line);
         match self.outlets.get() {
             Some(Outlets { quiet: true, .. }) => {}
             Some(Outlets { bar: Some(bar), .. }) => bar.suspend(|| say(line)),

@@ -2,6 +2,7 @@
 
 use super::metrics_server::MetricsPage;
 use super::termination::Termination;
+use crate::cli::headings::WATCHING;
 use crate::cli::values::paths;
 
 /// Way in which progress is shown.
@@ -22,21 +23,24 @@ pub struct ProgressOptions {
     ///
     /// With `auto`, a terminal gets one line that renews itself. Elsewhere there is a line every few seconds,
     /// from the first process only.
-    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    #[arg(help_heading = WATCHING, long, global = true, value_name = "HOW", default_value = "auto")]
     pub progress: Show,
-    /// Print nothing but errors
-    #[arg(long, short, global = true)]
+    /// Print nothing but errors, and why the exit code is not 0
+    #[arg(help_heading = WATCHING, long, short, global = true)]
     pub quiet: bool,
+    /// Also print how long each stage took, and how evenly the workers shared it
+    #[arg(help_heading = WATCHING, long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
     /// Keep the numbers of the running job in this file, for Prometheus
     ///
     /// The file is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
-    #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
+    #[arg(help_heading = WATCHING, hide_short_help = true, long, global = true, value_name = "FILE", value_parser = paths())]
     pub metrics_file: Option<String>,
     /// Append what happens to this file, as JSON lines
     ///
     /// An event is written when the job, a stage or a split begins or ends, when a worker is slow, and for
     /// each warning. Each has its time.
-    #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
+    #[arg(help_heading = WATCHING, hide_short_help = true, long, global = true, value_name = "FILE", value_parser = paths())]
     pub events: Option<String>,
     /// Page that shows the metrics, if the job serves one.
     #[arg(skip)]

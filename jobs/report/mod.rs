@@ -27,6 +27,7 @@ use self::marked::{MarkedStretch, marked};
 use self::template::fill;
 pub(crate) use self::texts::ShownTexts;
 use self::texts::{name, visible};
+use crate::cli::headings::OUTPUT;
 use crate::output::summary::{RejectReason, RemovedShare, SampleCluster, SamplePair};
 
 /// Option of the jobs that write a page with their output.
@@ -35,7 +36,7 @@ pub(crate) struct ReportArgs {
     /// Do not write the page report.html into the output
     ///
     /// It shows what the run has found, with some texts of the corpus.
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     pub no_report: bool,
 }
 

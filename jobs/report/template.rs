@@ -4,12 +4,14 @@ use anyhow::{Context, Result};
 use minijinja::{Environment, HtmlEscape, Value};
 use serde::Serialize;
 
+use crate::cli::terminal::grouped;
+
 /// Fills in a template, as HTML that needs no other file. Whatever comes from `values` is escaped.
 pub(super) fn fill(template: &str, values: impl Serialize) -> Result<String> {
     let mut templates = Environment::new();
     templates.set_trim_blocks(true);
     templates.set_lstrip_blocks(true);
-    templates.add_filter("grouped", |number: f64| grouped(number));
+    templates.add_filter("grouped", |number: f64| grouped(number.round() as u64));
     templates.add_filter("bytes", |bytes: f64| bytes_of(bytes));
     templates.add_filter("said", |text: &str| Value::from_safe_string(said(text)));
     templates.add_template("base.html", include_str!("base.html"))?;
@@ -17,19 +19,6 @@ pub(super) fn fill(template: &str, values: impl Serialize) -> Result<String> {
     templates.add_template("parts.html", include_str!("parts.html"))?;
     let page = templates.get_template(template)?.render(values);
     page.context("could not fill in the template of a page")
-}
-
-/// Writes a number with separators of thousands.
-pub(crate) fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// Writes a number of bytes for people.

@@ -45,7 +45,7 @@ fn the_stages_add_up_to_the_counters() {
     let here = of_formats();
     for method in ["auto", "simhash", "minhash", "exact", "zhou2017", "simhash:weights=tfidf"] {
         let run = here.run(&format!(
-            "dedup in out --overwrite --progress none --workers 2 --split-size 64K --method {method}"
+            "dedup in out --overwrite --verbose --progress none --workers 2 --split-size 64K --method {method}"
         ));
         let run = run.ends(3);
         let stages = stages(&here, "out");
@@ -60,6 +60,8 @@ fn the_stages_add_up_to_the_counters() {
         assert_eq!((&stages["map"]["workers"], &stages["resolve"]["workers"]), (&2.into(), &2.into()));
 
         let table = run.stderr.split_once("\nStages\n    stage ").unwrap().1;
+        let (table, ending) = table.rsplit_once("\nkept ").unwrap();
+        assert!(ending.ends_with(" → out/kept · look: dedup-job show out\n"), "{ending}");
         assert!(table.lines().all(|line| line.len() <= 80), "{table}");
         let rows = table.lines().skip(1).take_while(|line| line.starts_with(' '));
         let shown: Vec<&str> = rows.map(|line| line.split_whitespace().next().unwrap()).collect();
@@ -162,7 +164,7 @@ fn other_jobs_are_seen_too() {
         );
     }
     let run = |line: &str| here.run(&format!("{line} --progress none --events events.jsonl")).ends(0);
-    assert!(run("pack in packed").stderr.contains("\nStages\n    stage "));
+    assert!(run("--verbose pack in packed").stderr.contains("\nStages\n    stage "));
     run("unpack packed/packed unpacked");
     run("compare in compared --test-share 0.5");
     run("dedup in/c0 out --pairs firsts");

@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::near::NearCounts;
+use crate::cli::terminal::grouped;
 use crate::output::summary::{InputCounters, InputEntry, write_counters};
+use crate::output::{RunSummary, rejected_words};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -53,6 +55,19 @@ pub(super) struct CleanCounters {
     /// Number of bytes of the units of these.
     pub removed_bytes: u64,
     pub rejected: u64,
+}
+
+impl RunSummary for CleanSummary {
+    const RESULT: &str = "kept";
+
+    fn done(&self, output: Option<&str>) -> String {
+        let CleanCounters { kept, cut, records_read, rejected, .. } = self.counters;
+        let [kept, cut, records] = [kept, cut, records_read].map(grouped);
+        format!(
+            "kept {kept} of {records} documents, {cut} of them with a shorter text{}",
+            rejected_words(rejected, output)
+        )
+    }
 }
 
 impl fmt::Display for CleanSummary {

@@ -5,9 +5,9 @@ use anyhow::Result;
 use super::distances::{ChangedReport, DistanceReport};
 use super::measured::MethodReport;
 use super::report::{BlockReport, SizeReport};
+use crate::cli::terminal::grouped;
 use crate::report::chart::{Axis, Chart};
 use crate::report::parts::{PagePart, PageTable, page_of_parts};
-use crate::report::template::grouped;
 
 impl BlockReport {
     /// Returns the page.
@@ -23,7 +23,7 @@ impl BlockReport {
             let insertions = self.insertions;
             let caption = format!(
                 "Texts of {} bytes, each with a copy in which {insertions} pieces were inserted",
-                grouped(*text_bytes as f64)
+                grouped(*text_bytes)
             );
             parts.push(methods_table(caption, methods));
         }
@@ -76,7 +76,7 @@ impl BlockReport {
         let methods = self.sizes.first().map_or(&[][..], |size| &size.methods);
         let group = |size: &SizeReport| {
             let values = size.methods.iter().map(|method| value(method).unwrap_or(0.0));
-            (format!("{} bytes", grouped(size.text_bytes as f64)), values.collect())
+            (format!("{} bytes", grouped(size.text_bytes)), values.collect())
         };
         let chart = Chart::Bars {
             title: String::new(),
@@ -109,7 +109,7 @@ fn methods_table(caption: String, methods: &[MethodReport]) -> PagePart {
         let saved = [row.percent_saved, row.percent_saved_with_index, row.percent_saved_with_zstd];
         let score = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.1}"));
         let mut cells = vec![row.method.clone()];
-        cells.extend(bytes.map(|bytes| grouped(bytes as f64)));
+        cells.extend(bytes.map(grouped));
         cells.extend(saved.map(|percent| format!("{percent:.2}")));
         cells.push(format!("{:.1}", row.mb_per_second));
         cells.extend([score(row.precision), score(row.recall)]);

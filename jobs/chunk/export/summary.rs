@@ -6,7 +6,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::terminal::grouped;
 use crate::output::summary::write_plain_counters;
+use crate::output::{RunSummary, rejected_words};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -49,6 +51,13 @@ pub(super) struct ExportSummary {
     pub process: ResourceUsage,
     pub seconds: BTreeMap<&'static str, f64>,
     pub stages: Vec<StageRow>,
+}
+
+impl RunSummary for ExportSummary {
+    fn done(&self, output: Option<&str>) -> String {
+        let ExportCounters { files, rejected, .. } = self.counters;
+        format!("{} files exported{}", grouped(files), rejected_words(rejected, output))
+    }
 }
 
 impl fmt::Display for ExportSummary {

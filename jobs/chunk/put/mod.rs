@@ -62,6 +62,7 @@ pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
         input_files: found.files.len() as u64,
         input_bytes: found.files.iter().map(|file| file.bytes).sum(),
         splits: 0,
+        left_if_ended: Some("no snapshot was made".to_owned()),
     };
     let watch = Watch::begin(&common.progress, watched, &progress)?;
     let added = add_snapshot(&store, &claim, inputs, &found, &progress, common.workers());

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::testing::Tested;
 use super::training::Label;
+use crate::cli::terminal::grouped;
 use crate::output::summary::{InputCounters, InputEntry, write_plain_counters};
+use crate::output::{RunSummary, rejected_words};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -127,6 +129,14 @@ impl fmt::Display for Report {
             write!(f, "  {}", cluster::one_line(&class.label))?;
         }
         Ok(())
+    }
+}
+
+impl RunSummary for CompareCounters {
+    fn done(&self, output: Option<&str>) -> String {
+        let [tested, training] = [self.tested, self.training].map(grouped);
+        let rejected = rejected_words(self.rejected, output);
+        format!("{tested} documents tested against {training} others{rejected}")
     }
 }
 

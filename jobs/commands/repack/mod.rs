@@ -15,12 +15,13 @@ use datasets::{Codec, Container};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::terminal::grouped;
 use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::summary::{InputCounters, write_plain_counters};
-use crate::output::{FileList, JobEnd, OutputFolder, OutputJob};
+use crate::output::{FileList, JobEnd, OutputFolder, OutputJob, RunSummary, rejected_words};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Stage, StageRow, StageTimer, seconds};
 
@@ -162,6 +163,14 @@ impl Repack<'_> {
         at.enter(Stage::Commit);
         self.job.commit(folder, &summary, FileList::default())?;
         Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
+    }
+}
+
+impl RunSummary for RepackSummary {
+    fn done(&self, output: Option<&str>) -> String {
+        let RepackCounters { records, rejected, .. } = self.counters;
+        let [unit, _] = self.unit.names();
+        format!("{} {}{}", grouped(records), unit.to_lowercase(), rejected_words(rejected, output))
     }
 }
 

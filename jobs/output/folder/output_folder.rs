@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::bundles::Bundles;
 use super::lock::{Lock, LockOwner};
 use super::run_folder::{KEY, RunFolder};
+use super::take_over::EarlierWork;
 use super::{by_rename, by_upload};
 use crate::cli::exit::{WrongUse, while_running, would_come_again};
 use crate::cli::terminal::say;
@@ -38,6 +39,8 @@ pub(crate) struct OutputFolder {
     pub(super) resumable: bool,
     /// Commit that an earlier run with the same key has decided and not finished.
     pub decided: Option<JobManifest>,
+    /// What else it has left, in the process that claimed the output.
+    pub earlier: Option<EarlierWork>,
     /// Whether this run writes nothing and only finds out anew what it would decide.
     pub rehearsal: bool,
     /// Stem of the names of parts, `part` in most runs; see [`part_stem`].
@@ -195,6 +198,7 @@ impl OutputFolder {
             run,
             resumable: false,
             decided: None,
+            earlier: None,
             rehearsal: false,
             stem: "part".to_owned(),
             files: SharedFiles::default(),

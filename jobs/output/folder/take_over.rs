@@ -19,6 +19,19 @@ use crate::output::key::Key;
 use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::{put, read};
 
+/// What an earlier run that did not end has left of an output.
+pub(crate) enum EarlierWork {
+    /// It is gone on with: numbers of splits that are mapped, and of those that are written.
+    Resumed {
+        /// Splits that are mapped.
+        mapped: usize,
+        /// Splits that are written.
+        written: usize,
+    },
+    /// It is of no use, since options or input were others.
+    OfOtherKey,
+}
+
 impl OutputFolder {
     /// Finishes the commits that dead runs have decided in an output, and keeps these runs from deciding anything more: their
     /// owners may only be asleep. On a file system the work of the last one stays for a run of the same key.
@@ -80,6 +93,12 @@ impl OutputFolder {
             let (other, _) = others.remove(at);
             self.resumable = self.adopt_run(other)?;
             self.decided = self.decided_in(&self.run.own)?;
+            if self.resumable && self.decided.is_none() {
+                let (mapped, written) = (self.finished_splits("map")?, self.finished_splits("tasks")?);
+                self.earlier = Some(EarlierWork::Resumed { mapped, written });
+            }
+        } else if key.is_some() && self.decided.is_none() && !others.is_empty() {
+            self.earlier = Some(EarlierWork::OfOtherKey);
         }
         if self.decided.is_none()
             && let Err(error) =
@@ -90,6 +109,13 @@ impl OutputFolder {
         }
         self.begin(others.into_iter().map(|(other, _)| other).collect(), key)
             .map_err(|error| self.run.reason(error))
+    }
+
+    /// Returns the number of splits of which a folder of the run has a file, whose name is the number of the split.
+    fn finished_splits(&self, folder: &str) -> Result<usize> {
+        let files = self.run.store.children_if_any(&self.run.temporary(folder))?;
+        let names = files.iter().filter_map(|file| file.path.rsplit('/').next());
+        Ok(names.filter(|name| name.parse::<u32>().is_ok()).count())
     }
 
     /// Returns the folders of other runs, the earliest first.
