@@ -147,13 +147,17 @@ const STAGES: [&str; 13] = [
     "unpack", "commit",
 ];
 
-/// Returns the text without the random ends of the names of temporary folders.
+/// Returns the text without the random ends of the names of temporary files and folders.
 fn without_random_names(text: &str) -> String {
-    let mut parts = text.split("/dedup-job-");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        text + "/dedup-job-*" + part.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
-    })
+    let mut text = text.to_owned();
+    for begin in ["/dedup-job-", "/.dedup-job."] {
+        let mut parts = text.split(begin);
+        let first = parts.next().unwrap_or_default().to_owned();
+        text = parts.fold(first, |text, part| {
+            text + begin + "*" + part.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
+        });
+    }
+    text
 }
 
 /// Returns the text without what differs from run to run.

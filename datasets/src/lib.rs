@@ -27,6 +27,7 @@ pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use synthetic::{Synthetic, SyntheticDoc, SyntheticMixture, SyntheticPost, SyntheticPosts};
 pub use text::contents::contents_bytes;
 pub use text::encoding::{Encoding, RecognisedEncoding};
+pub use text::head::FileHead;
 pub use text::line_numbers::LineNumbers;
 pub use text::shared_file::SharedFile;
 
@@ -63,6 +64,8 @@ pub struct Reading {
     pub text: Option<String>,
     /// Whether a text may be a number, which is its text then.
     pub numbers: bool,
+    /// Whether a null in the place of a text is an empty text. It is a reject otherwise.
+    pub keeps_nulls: bool,
     /// Field that holds the priority: a finite number, without which a record is rejected. `None` if no keep order
     /// asks for it.
     pub priority: Option<String>,
@@ -88,11 +91,12 @@ impl Default for Reading {
         let bad_text = BadText::default();
         let extractors = Arc::default();
         let (max_record_bytes, block_bytes) = (Reading::MAX_RECORD_BYTES, Reading::BLOCK_BYTES);
-        let (id, text, numbers, priority, encoding, csv) = Default::default();
+        let (id, text, numbers, keeps_nulls, priority, encoding, csv) = Default::default();
         Reading {
             id,
             text,
             numbers,
+            keeps_nulls,
             priority,
             encoding,
             bad_text,

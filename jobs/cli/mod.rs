@@ -11,5 +11,6 @@ pub mod help_topics;
 pub(crate) mod piped;
 pub(crate) mod report_file;
 pub mod suggestions;
+pub(crate) mod temporary;
 pub(crate) mod terminal;
 pub(crate) mod values;

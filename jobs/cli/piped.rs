@@ -1,15 +1,16 @@
 //! Inputs that can be read only once: the standard input, named pipes, and files of process substitution.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cluster::{path_of_text, text_of_path};
-use tempfile::TempDir;
+use datasets::FileHead;
 
 use super::exit::WrongUse;
+use super::temporary::TemporaryFolder;
 
 /// Name of the standard input and of the standard output on the command line.
 pub(crate) const STANDARD: &str = "-";
@@ -17,49 +18,57 @@ pub(crate) const STANDARD: &str = "-";
 /// Inputs of which those that can be read only once are copied to files, since a corpus is read more than once.
 ///
 /// Disk: their bytes, until this is dropped.
+#[derive(Debug, Default)]
 pub(crate) struct PipedInputs {
-    /// The inputs, with the copies in the place of pipes.
-    pub inputs: Vec<String>,
-    /// Folder of the copies; `None` without any.
-    folder: Option<TempDir>,
+    folder: Option<TemporaryFolder>,
+    copies: usize,
+    takes_stdin: bool,
+    /// Whether a copy is of no format that its first bytes tell, so that it is read as plain lines.
+    pub are_lines: bool,
 }
 
 impl PipedInputs {
-    /// Copies the pipes among some inputs to a new folder in `local`.
+    /// Returns inputs with copies in the place of pipes. `text_field`: the field of the text, by which CSV is told. `local`: folder for
+    /// temporary files.
     ///
     /// # Errors
     /// Those of the pipes and of the disk; [`WrongUse`] if the standard input is named twice.
-    pub fn copy(inputs: &[String], local: &Path) -> Result<Self> {
-        let mut piped = PipedInputs { inputs: inputs.to_vec(), folder: None };
-        if inputs.iter().filter(|input| *input == STANDARD).count() > 1 {
+    pub fn copy(&mut self, inputs: &[String], text_field: &str, local: &Path) -> Result<Vec<String>> {
+        inputs
+            .iter()
+            .map(
+                |input| {
+                    if is_pipe(input) { self.copy_one(input, text_field, local) } else { Ok(input.clone()) }
+                },
+            )
+            .collect()
+    }
+
+    fn copy_one(&mut self, input: &str, text_field: &str, local: &Path) -> Result<String> {
+        if input == STANDARD && std::mem::replace(&mut self.takes_stdin, true) {
             bail!(WrongUse("the standard input can be an input once".to_owned()));
         }
-        for (number, input) in piped.inputs.iter_mut().enumerate().filter(|(_, input)| is_pipe(input)) {
-            let folder = match &mut piped.folder {
-                Some(folder) => folder,
-                none => none.insert(tempfile::Builder::new().prefix("dedup-job-").tempdir_in(local)?),
-            };
-            let copied = match input == STANDARD {
-                true => copy(io::stdin().lock(), &folder.path().join("stdin")),
-                false => File::open(path_of_text(input))
-                    .map_err(Into::into)
-                    .and_then(|pipe| copy(pipe, &folder.path().join(format!("pipe-{number}")))),
-            };
-            let copied = copied
-                .with_context(|| format!("could not read \"{input}\" into the folder for temporary files"))?;
-            *input = text_of_path(copied.as_os_str());
-        }
-        Ok(piped)
+        let folder = match &mut self.folder {
+            Some(folder) => folder,
+            none => none.insert(TemporaryFolder::new(local)?),
+        };
+        self.copies += 1;
+        let file = folder.path().join(format!("pipe-{}", self.copies));
+        let copied = match input == STANDARD {
+            true => copy(io::stdin().lock(), &file, text_field),
+            false => File::open(path_of_text(input))
+                .map_err(Into::into)
+                .and_then(|pipe| copy(pipe, &file, text_field)),
+        };
+        let (file, is_told) = copied
+            .with_context(|| format!("could not read \"{input}\" into the folder for temporary files"))?;
+        self.are_lines |= !is_told;
+        Ok(text_of_path(file.as_os_str()))
     }
 
-    /// Whether a file is a copy.
-    pub fn is_copy(&self, path: &str) -> bool {
-        self.folder.as_ref().is_some_and(|folder| path_of_text(path).starts_with(folder.path()))
-    }
-
-    /// Returns the folder of the copies, which is removed when it is dropped.
-    pub fn into_folder(self) -> Option<TempDir> {
-        self.folder
+    /// Whether there are copies.
+    pub fn has_copies(&self) -> bool {
+        self.copies > 0
     }
 }
 
@@ -69,23 +78,56 @@ pub(crate) fn is_pipe(input: &str) -> bool {
     input == STANDARD || fs::metadata(path_of_text(input)).is_ok_and(is_one_way)
 }
 
-/// Copies a pipe to a file, whose name tells the format where the first line does. Returns the file.
-fn copy(pipe: impl Read, file: &Path) -> Result<PathBuf> {
-    let mut pipe = BufReader::with_capacity(1 << 16, pipe);
-    let extension = extension(pipe.fill_buf()?);
-    let file = file.with_extension(extension);
-    io::copy(&mut pipe, &mut File::create(&file)?)?;
-    Ok(file)
+/// Copies a pipe to a file, which gets an ending by its first bytes. Returns the file, and whether these tell a format.
+fn copy(mut pipe: impl Read, path: &Path, text_field: &str) -> Result<(PathBuf, bool)> {
+    let mut file = File::create(path)?;
+    io::copy(&mut pipe, &mut file)?;
+    let mut head = Vec::new();
+    File::open(path)?.take(FileHead::BYTES as u64).read_to_end(&mut head)?;
+    let FileHead { compression, text, .. } = FileHead::of("", &head);
+    let ending = ending(&text, text_field);
+    let named = path.with_extension(format!("{}{compression}", ending.unwrap_or("lines")));
+    fs::rename(path, &named)?;
+    Ok((named, ending.is_some() || head.is_empty()))
 }
 
-/// Returns the extension of a file that begins with `head`: that of lines, unless other formats may be told. Those that are told by
-/// their contents are told by any extension, and CSV by the field `text` in its first line.
-fn extension(head: &[u8]) -> &'static str {
-    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-    let is_text = |field: &[u8]| field.trim_ascii() == b"text" || field.trim_ascii() == b"\"text\"";
-    match head.trim_ascii_start().first() {
-        Some(b'{') => "jsonl",
-        _ if first.contains(&b',') && first.split(|byte| *byte == b',').any(is_text) => "csv",
-        _ => "lines",
+/// Returns the ending of a file whose text begins like this; `None` if it may be plain lines. Formats that are told by their contents have
+/// that of lines, since they are told by any name.
+fn ending(text: &str, text_field: &str) -> Option<&'static str> {
+    if text.trim_start().starts_with('{') {
+        return Some("jsonl");
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    if first.starts_with("PAR1") || first.starts_with("SEQ\u{6}") || first == "<doc>" || first == "<docs>" {
+        return Some("lines");
+    }
+    let header = if first.starts_with("sep=") { lines.next()? } else { first };
+    let is_text = |field: &str| field.trim().trim_matches(['"', '\'']) == text_field;
+    let has_text = |delimiter: char| header.contains(delimiter) && header.split(delimiter).any(is_text);
+    ['\t', ',', ';', '|'].into_iter().any(has_text).then_some("csv")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_told_by_its_first_bytes() {
+        for (text, expected) in [
+            ("{\"id\":1}", Some("jsonl")),
+            ("\n {\"id\":1}", Some("jsonl")),
+            ("id,text\n1,a\n", Some("csv")),
+            ("\r\n\"id\";\"text\"\n", Some("csv")),
+            ("sep=|\nid|text\n", Some("csv")),
+            ("id\ttext\n", Some("csv")),
+            ("<doc>\n<url>", Some("lines")),
+            ("the text, as it is\n", None),
+            ("text\n", None),
+            ("", None),
+        ] {
+            assert_eq!(ending(text, "text"), expected, "{text:?}");
+        }
+        assert_eq!((ending("id,body\n", "body"), ending("id,body\n", "text")), (Some("csv"), None));
     }
 }

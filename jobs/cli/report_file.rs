@@ -10,11 +10,13 @@ use anyhow::{Context, Result};
 use cluster::path_of_text;
 use tempfile::NamedTempFile;
 
+use super::piped::STANDARD;
+
 /// File that is replaced by a rename: its readers see all of the old or all of the new content.
 ///
 /// Until then the new file has an unpredictable name and must not exist, so that nobody who may write to the
 /// folder can redirect the bytes by a link. A device, a pipe or a name below /dev or /proc is written in
-/// place.
+/// place, and `-` is the standard output.
 pub(crate) struct ReportFile<'a> {
     name: &'a str,
     path: PathBuf,
@@ -30,6 +32,7 @@ impl<'a> ReportFile<'a> {
         let file = ReportFile::new(name);
         let check = || match fs::metadata(&file.path) {
             Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            _ if name == STANDARD => Ok(()),
             _ if name.ends_with('/') => Err(io::ErrorKind::IsADirectory.into()),
             _ if file.in_place => Ok(()),
             _ => file.temporary().map(drop),
@@ -55,6 +58,10 @@ impl<'a> ReportFile<'a> {
     /// Replaces the content of the file by what `write` writes.
     pub fn replace_with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let replace = || {
+            if self.name == STANDARD {
+                let mut out = io::stdout().lock();
+                return write(&mut out).and_then(|()| out.flush());
+            }
             if self.in_place {
                 let mut file = BufWriter::new(File::create(&self.path)?);
                 write(&mut file)?;
@@ -62,7 +69,9 @@ impl<'a> ReportFile<'a> {
             }
             let mut file = BufWriter::new(self.temporary()?);
             write(&mut file)?;
-            file.into_inner()?.persist(&self.path)?;
+            let file = file.into_inner()?;
+            file.as_file().sync_all()?;
+            file.persist(&self.path)?;
             Ok(())
         };
         replace().with_context(|| format!("could not write \"{}\"", self.name))

@@ -20,6 +20,14 @@ pub(crate) enum OnBadText {
     Replace,
 }
 
+/// Treatment of a null in the place of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NullText {
+    Reject,
+    Keep,
+}
+
 /// Answer to a question of which one answer is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

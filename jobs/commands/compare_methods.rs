@@ -11,10 +11,13 @@ use cluster::{Stores, text_of_path};
 use operators::method::Spec;
 use serde_json::{Value, json};
 
+use super::labels::{LabelOptions, Labels};
 use crate::Common;
 use crate::cli::exit::WrongUse;
+use crate::cli::piped::PipedInputs;
+use crate::cli::temporary::TemporaryFolder;
 use crate::cli::terminal::{grouped, print};
-use crate::cli::values::paths;
+use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::InputOptions;
 use crate::dedup::finished::Finished;
 
@@ -46,9 +49,9 @@ pub struct Args {
     input: InputOptions,
 }
 
-/// Several methods.
+/// Several methods, as the user has written them.
 #[derive(Clone, Debug)]
-struct MethodList(Vec<Spec>);
+struct MethodList(Vec<String>);
 
 impl MethodList {
     /// Reads a list in which the parameters of a method have commas, too: a method begins with its name, and a parameter has `=` behind
@@ -62,13 +65,13 @@ impl MethodList {
                 None => specs.push(piece.to_owned()),
             }
         }
-        let specs: Vec<Spec> = specs
+        let parsed: Vec<Spec> = specs
             .iter()
             .map(|spec| spec.parse().map_err(|error: operators::Error| error.to_string()))
             .collect::<Result<_, _>>()?;
-        for (at, spec) in specs.iter().enumerate() {
-            if specs[..at].iter().any(|other| other == spec) {
-                return Err(format!("the method {spec} is there twice"));
+        for (at, spec) in parsed.iter().enumerate() {
+            if parsed[..at].contains(spec) {
+                return Err(format!("the method {} is there twice", specs[at]));
             }
         }
         Ok(MethodList(specs))
@@ -77,7 +80,7 @@ impl MethodList {
 
 /// What a method has done.
 struct MethodRun {
-    method: Spec,
+    method: String,
     kept: u64,
     removed: u64,
     pairs: u64,
@@ -91,7 +94,7 @@ struct MethodRun {
 
 /// Runs the job; returns 0.
 pub fn run(common: &Common, args: &Args) -> Result<u8> {
-    let folder = tempfile::Builder::new().prefix("dedup-job-").tempdir_in(args.input.local_folder())?;
+    let folder = TemporaryFolder::new(&args.input.local_folder())?;
     let outputs = match &args.to {
         Some(to) if Path::new(to).exists() => bail!(WrongUse(format!("\"{to}\" exists: name a new folder"))),
         Some(to) => {
@@ -100,11 +103,25 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
         }
         None => text_of_path(folder.path().as_os_str()),
     };
+    if let Some(file) = &args.labels {
+        Labels::parse(file, &text_of_file(file)?, &LabelOptions::default())?;
+    }
+    // A pipe can be read once, and each method reads it.
+    let field = args.input.text_field.as_deref().unwrap_or("text");
+    let mut piped = PipedInputs::default();
+    let inputs = piped.copy(&args.inputs, field, &args.input.local_folder())?;
+    if piped.are_lines && args.input.format.is_none() {
+        bail!(WrongUse("what is piped in begins as no known format does: name it with --format".to_owned()));
+    }
     let mut runs = Vec::new();
     for (number, method) in args.methods.0.iter().enumerate() {
         common.tell(format_args!("{method} …"));
-        let output = format!("{outputs}/{}-{}", number + 1, method.name());
-        runs.push(args.run_method(common, method, &output).with_context(|| format!("--method {method}"))?);
+        let name = method.split(':').next().unwrap_or_default();
+        let output = format!("{outputs}/{}-{name}", number + 1);
+        runs.push(
+            args.run_method(common, method, &inputs, &output)
+                .with_context(|| format!("--method {method}"))?,
+        );
     }
     let differing = differing(&runs);
     match args.json {
@@ -116,16 +133,20 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
 
 impl Args {
     /// Runs a method, and reads its output.
-    fn run_method(&self, common: &Common, method: &Spec, output: &str) -> Result<MethodRun> {
+    fn run_method(
+        &self,
+        common: &Common,
+        method: &str,
+        inputs: &[String],
+        output: &str,
+    ) -> Result<MethodRun> {
         let workers = common.workers().to_string();
-        let method_text = method.to_string();
-        let mut words =
-            vec!["--quiet", "--workers", &workers, "dedup", "--no-report", "--method", &method_text];
+        let mut words = vec!["--quiet", "--workers", &workers, "dedup", "--no-report", "--method", method];
         // zhou2017 has one pair for each document that goes, whatever is asked for.
         words.extend(["--pairs", "firsts"]);
         let options = self.input_words()?;
         words.extend(options.iter().map(String::as_str));
-        words.extend(self.inputs.iter().map(String::as_str));
+        words.extend(inputs.iter().map(String::as_str));
         words.push(output);
         this_program(&words)?;
         let finished = Finished::open(&Stores::new(), output)?;
@@ -138,7 +159,7 @@ impl Args {
         let counters = &finished.success.counters;
         let number = |name: &str| summary["process"][name].as_u64().unwrap_or(0);
         Ok(MethodRun {
-            method: method.clone(),
+            method: method.to_owned(),
             kept: counters.kept,
             removed: counters.removed,
             pairs: counters.pairs,
@@ -167,7 +188,11 @@ fn this_program(words: &[&str]) -> Result<()> {
     if !matches!(output.status.code(), Some(0 | 3)) {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().last().unwrap_or_default();
-        bail!("{}", last.strip_prefix("error: ").unwrap_or(last));
+        let last = last.strip_prefix("error: ").unwrap_or(last).to_owned();
+        match output.status.code() {
+            Some(2) => bail!(WrongUse(last)),
+            _ => bail!(last),
+        }
     }
     Ok(())
 }
@@ -194,14 +219,14 @@ fn differing(runs: &[MethodRun]) -> Vec<(String, usize)> {
 }
 
 /// Returns which methods remove a document, and for which others, and which keep it.
-fn fates<'r>(runs: &'r [MethodRun], id: &str) -> (Vec<(&'r Spec, &'r String)>, Vec<&'r Spec>) {
-    let removed = runs.iter().filter_map(|run| Some((&run.method, run.removals.get(id)?)));
-    let kept = runs.iter().filter(|run| !run.removals.contains_key(id)).map(|run| &run.method);
+fn fates<'r>(runs: &'r [MethodRun], id: &str) -> (Vec<(&'r str, &'r str)>, Vec<&'r str>) {
+    let removed = runs.iter().filter_map(|run| Some((&*run.method, &**run.removals.get(id)?)));
+    let kept = runs.iter().filter(|run| !run.removals.contains_key(id)).map(|run| &*run.method);
     (removed.collect(), kept.collect())
 }
 
 fn table(runs: &[MethodRun], differing: &[(String, usize)], most: usize) -> String {
-    let width = runs.iter().map(|run| run.method.to_string().len()).max().unwrap_or(0).max("method".len());
+    let width = runs.iter().map(|run| run.method.len()).max().unwrap_or(0).max("method".len());
     let scored = runs.iter().any(|run| run.scores.is_some());
     let mut table = format!(
         "{:width$} {:>12} {:>12} {:>12} {:>8} {:>7}",
@@ -213,7 +238,7 @@ fn table(runs: &[MethodRun], differing: &[(String, usize)], most: usize) -> Stri
     table.push('\n');
     for run in runs {
         let [kept, removed, pairs] = [run.kept, run.removed, run.pairs].map(grouped);
-        let method = run.method.to_string();
+        let method = &run.method;
         let _ = write!(
             table,
             "{method:width$} {kept:>12} {removed:>12} {pairs:>12} {:>8.1} {:>7.0}",
@@ -234,7 +259,6 @@ fn table(runs: &[MethodRun], differing: &[(String, usize)], most: usize) -> Stri
         let (removed, kept) = fates(runs, id);
         let removed: Vec<String> =
             removed.iter().map(|(method, of)| format!("{method} (for {of})")).collect();
-        let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
         let line = format!("{id}: removed by {}; kept by {}", removed.join(", "), kept.join(", "));
         let _ = writeln!(table, "    {}", cluster::one_line(&line));
     }
@@ -245,16 +269,14 @@ fn to_json(runs: &[MethodRun], differing: &[(String, usize)], most: usize) -> Va
     let methods = runs.iter().map(|run| {
         let [precision, recall, f1] = run.scores.unwrap_or_default();
         json!({
-            "method": run.method.to_string(), "kept": run.kept, "removed": run.removed, "pairs": run.pairs,
+            "method": run.method, "kept": run.kept, "removed": run.removed, "pairs": run.pairs,
             "cpu_seconds": run.cpu_seconds, "memory_bytes": run.memory_bytes,
             "precision": precision, "recall": recall, "f1": f1,
         })
     });
     let documents = differing.iter().take(most).map(|(id, _)| {
         let (removed, kept) = fates(runs, id);
-        let removed =
-            removed.iter().map(|(method, of)| json!({ "method": method.to_string(), "duplicate_of": of }));
-        let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+        let removed = removed.iter().map(|(method, of)| json!({ "method": method, "duplicate_of": of }));
         json!({ "id": id, "removed_by": removed.collect::<Vec<_>>(), "kept_by": kept })
     });
     json!({
@@ -270,11 +292,8 @@ mod tests {
 
     #[test]
     fn a_list_of_methods_tells_parameters_from_methods() {
-        let list =
-            |text| MethodList::parse(text).map(|list| list.0.iter().map(Spec::to_string).collect::<Vec<_>>());
-        let one = |text: &str| text.parse::<Spec>().unwrap().to_string();
-        let expected =
-            ["auto", "jaccard:0.8,features=char:3", "simhash:features=char:5,hamming=6", "exact"].map(one);
+        let list = |text| MethodList::parse(text).map(|list| list.0);
+        let expected = ["auto", "jaccard:0.8,features=char:3", "simhash:features=char:5,hamming=6", "exact"];
         let text = "auto,jaccard:0.8,features=char:3,simhash:features=char:5,hamming=6,exact";
         assert_eq!(list(text).unwrap(), expected);
         assert!(list("auto,auto").unwrap_err().contains("twice"));

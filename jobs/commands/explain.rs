@@ -1,5 +1,6 @@
 //! `explain`: says what a method does, and estimates what a job with it would cost, before it runs.
 
+use std::env;
 use std::fmt::Write as _;
 use std::iter;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::plot::Plot;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
+use crate::cli::temporary::TemporaryFolder;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::corpus::input::{Census, Input, InputOptions};
@@ -161,7 +163,7 @@ fn estimates(
     let statistics =
         corpus_counts::count(&args.method, lexicon, (&run.plan, &run.reading), &run.group, progress)?;
     let method = args.method.method(lexicon, &statistics, verify)?;
-    let folder = tempfile::tempdir()?;
+    let folder = TemporaryFolder::new(&env::temp_dir())?;
     let (mapped, found) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
     let progress = Arc::clone(progress);
     let of_workers = run.group.run(move |worker| {

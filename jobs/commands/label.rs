@@ -1,5 +1,6 @@
 //! `label`: draws pairs of the input of a finished output, and takes a reader's labels for them in the terminal.
 
+use std::env;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::side_by_side::TextLayout;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
+use crate::cli::temporary::TemporaryFolder;
 use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, Input, InputDocument};
 use crate::corpus::run::Run;
@@ -114,7 +116,7 @@ fn draw_of_input(args: &Args, mut input: Input, progress: &Arc<Progress>) -> Res
     let sample = Sample::of_texts(seed, args.sample, census.documents, method.clean());
     input.plan.sample(&sample);
     let run = Run::alone(input.plan, input.reading, input.workers, progress);
-    let folder = tempfile::tempdir()?;
+    let folder = TemporaryFolder::new(&env::temp_dir())?;
     let method = method.method(&Lexicon::default(), &Statistics::default(), None)?;
     let (mapped, _) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
     let progress = Arc::clone(progress);

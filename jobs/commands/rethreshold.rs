@@ -107,6 +107,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     options.resolve = args.resolve.unwrap_or(options.resolve);
     options.keep = keep;
     options.pairs = args.pairs.unwrap_or(options.pairs);
+    options.dry_run = false;
     let configuration = Configuration {
         options: options.clone(),
         workers: common.workers(),

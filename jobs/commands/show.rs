@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use cluster::{Stores, one_line};
-use operators::{DocId, hash};
+use operators::hash::Secret;
+use operators::{DocId, Similarity, hash};
 use serde_json::json;
 
 use super::side_by_side::TextLayout;
@@ -17,8 +19,8 @@ use crate::dedup::finished::{Finished, PairRow};
 
 /// Show pairs of a finished output side by side, with the difference marked
 ///
-/// The pairs are from all over the corpus, and the same in every call. Identical documents are shown only
-/// with --id. Differences are coloured on a terminal, unless NO_COLOR is set; elsewhere they are put in [-…-]
+/// The pairs are from all over the corpus, and the same in every call but for --random. Identical documents are shown only
+/// with --id, or with --between up to 1. Differences are coloured on a terminal, unless NO_COLOR is set; elsewhere they are put in [-…-]
 /// and {+…+}.
 #[derive(clap::Args)]
 pub struct Args {
@@ -32,6 +34,12 @@ pub struct Args {
     /// most distant
     #[arg(long)]
     borderline: bool,
+    /// Show other pairs in each call
+    #[arg(long, conflicts_with = "borderline")]
+    random: bool,
+    /// Show only pairs whose similarity is in this range, such as .7..8 or 0.95..1
+    #[arg(long, value_name = "LOW..HIGH")]
+    between: Option<SimilarityRange>,
     /// Show only pairs of the document with this id
     #[arg(long)]
     id: Option<String>,
@@ -41,6 +49,29 @@ pub struct Args {
     /// Width in columns [default: that of the terminal]
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
+}
+
+/// A range of similarities, of which both ends belong to it.
+#[derive(Clone, Copy, Debug)]
+struct SimilarityRange(Similarity, Similarity);
+
+impl FromStr for SimilarityRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The end of `.7..8` has lost its point to the dots between.
+        let (low, high) = text.split_once("..").ok_or("expected two similarities, such as 0.7..0.8")?;
+        let high = high.trim_start_matches('=');
+        let is_cut = low.starts_with('.') && high.bytes().all(|byte| byte.is_ascii_digit()) && high != "1";
+        let high = if is_cut { format!("0.{high}") } else { high.to_owned() };
+        let low = if low.starts_with('.') { format!("0{low}") } else { low.to_owned() };
+        let high = if high.starts_with('.') { format!("0{high}") } else { high };
+        let range = SimilarityRange(low.parse()?, high.parse()?);
+        if range.0 > range.1 {
+            return Err("the first similarity is greater than the second one".to_owned());
+        }
+        Ok(range)
+    }
 }
 
 /// Runs the job; returns 0.
@@ -82,7 +113,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         lines.push(String::new());
     }
     if pairs.is_empty() {
-        lines.push("No pairs but identical documents.".to_owned());
+        lines.push(match args.between {
+            Some(_) => "No pairs of such a similarity.".to_owned(),
+            None => "No pairs but identical documents.".to_owned(),
+        });
     }
     print(lines.join("\n") + "\n")?;
     Ok(0)
@@ -91,15 +125,21 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 /// Returns the pairs to show, in the order in which they are shown.
 fn chosen(finished: &Finished, args: &Args) -> Result<Vec<PairRow>> {
     let mut chosen = BTreeMap::new();
+    let salt = if args.random { Secret::random().words()[0] } else { 0 };
+    let similarity = |pair: &PairRow| if pair.identical { Some(Similarity::ONE) } else { pair.similarity };
     finished.pairs(|pair| {
-        let wanted = match &args.id {
-            Some(id) => pair.a == *id || pair.b == *id,
-            None => !pair.identical,
+        let wanted = match (&args.id, args.between) {
+            (Some(id), _) => pair.a == *id || pair.b == *id,
+            (None, Some(_)) => true,
+            (None, None) => !pair.identical,
         };
+        let is_between =
+            |SimilarityRange(low, high)| similarity(&pair).is_some_and(|of| (low..=high).contains(&of));
+        let wanted = wanted && args.between.is_none_or(is_between);
         let (a, b) = pair.places;
         let rank = match args.borderline {
             true => (pair.similarity, Reverse(pair.hamming), 0),
-            false => (None, Reverse(None), hash::spread(a.0 ^ hash::spread(b.0))),
+            false => (None, Reverse(None), hash::spread(a.0 ^ hash::spread(b.0 ^ salt))),
         };
         if wanted {
             chosen.insert((rank, a, b), pair);
@@ -120,4 +160,28 @@ pub(crate) fn how_alike(pair: &PairRow) -> String {
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     format!("{} and {}: {}", one_line(&pair.a), one_line(&pair.b), parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_read_with_and_without_the_digits_that_the_dots_hide() {
+        let range = |text: &str| {
+            text.parse::<SimilarityRange>().map(|SimilarityRange(low, high)| (low.as_f64(), high.as_f64()))
+        };
+        for (text, expected) in [
+            ("0.7..0.8", (0.7, 0.8)),
+            (".7..8", (0.7, 0.8)),
+            (".7...8", (0.7, 0.8)),
+            (".95..1", (0.95, 1.0)),
+            ("0..1", (0.0, 1.0)),
+        ] {
+            assert_eq!(range(text), Ok(expected), "{text}");
+        }
+        for text in ["0.7", "0.8..0.7", "a..b", "..", "0.5..2"] {
+            assert!(range(text).is_err(), "{text}");
+        }
+    }
 }

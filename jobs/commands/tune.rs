@@ -2,12 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use anyhow::{Result, bail};
 use cluster::Group;
 use operators::method::{Classification, PairClassifier, Spec};
 use operators::text::features::Lexicon;
 use operators::{Point, RankedPair, Ranking, Similarity};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::labels::agreement::{self, ComparedPair};
@@ -152,7 +155,8 @@ fn by_labels(
     let at = progress.worker(0);
     at.enter(Stage::Compare);
     let texts = JudgedTexts::new(pairs, &documents, &labels.ids)?;
-    let pairs = texts.labelled(&labels.truth);
+    drop(at);
+    let pairs = texts.labelled(&labels.truth, &AllPairs::of(input, progress));
 
     let of_same = || pairs.iter().filter(|pair| pair.compared.ranked.same);
     let candidates = of_same().filter(|pair| pair.candidate).count();
@@ -282,7 +286,7 @@ impl JudgedTexts {
         Ok(JudgedTexts { pairs, numbers, count: documents.len() })
     }
 
-    fn labelled(&self, truth: &Truth) -> Vec<LabelledPair> {
+    fn labelled(&self, truth: &Truth, all: &AllPairs) -> Vec<LabelledPair> {
         let weighted = |a: usize, b: usize, same: bool, weight: f64, class: Option<String>| {
             let Classification { similarity, candidate, matches, .. } = self.pairs.classify(a, b);
             let ranked = RankedPair { similarity, same, weight };
@@ -301,20 +305,55 @@ impl JudgedTexts {
             Truth::Whole(pairs) => {
                 let ordered = |(a, b): &(u32, u32)| (number(a).min(number(b)), number(a).max(number(b)));
                 let same: HashSet<_> = pairs.iter().map(ordered).collect();
-                every_pair(self.count).map(|(a, b)| judged(a, b, same.contains(&(a, b)))).collect()
+                all.each(self.count, |a, b| judged(a, b, same.contains(&(a, b))))
             }
-            Truth::Clusters(members) => every_pair(members.len())
-                .map(|(a, b)| {
-                    let ((a, of_a), (b, of_b)) = (&members[a], &members[b]);
-                    judged(number(a), number(b), of_a == of_b)
-                })
-                .collect(),
+            Truth::Clusters(members) => all.each(members.len(), |a, b| {
+                let ((a, of_a), (b, of_b)) = (&members[a], &members[b]);
+                judged(number(a), number(b), of_a == of_b)
+            }),
         }
     }
 }
 
-fn every_pair(count: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..count).flat_map(move |a| (a + 1..count).map(move |b| (a, b)))
+/// The comparison of every two of some documents, on all workers.
+struct AllPairs<'a> {
+    workers: usize,
+    progress: &'a Progress,
+    /// Number of bytes of the input, of which the comparisons that are done count as a part.
+    input_bytes: u64,
+}
+
+impl<'a> AllPairs<'a> {
+    fn of(input: &Input, progress: &'a Progress) -> Self {
+        AllPairs { workers: input.workers, progress, input_bytes: input.plan.bytes() }
+    }
+
+    /// Calls `judge` with every two of `count` documents. Returns what it returns, in the order of the pairs.
+    fn each<T: Send>(&self, count: usize, judge: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+        let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let all = (count * count.saturating_sub(1) / 2).max(1) as f64;
+        thread::scope(|scope| {
+            for worker in 0..self.workers.max(1) {
+                let (next, rows, judge) = (&next, &rows, &judge);
+                scope.spawn(move || {
+                    let at = self.progress.worker(worker);
+                    at.enter(Stage::Compare);
+                    loop {
+                        let first = next.fetch_add(1, Ordering::Relaxed);
+                        if first >= count {
+                            return;
+                        }
+                        let row: Vec<T> = (first + 1..count).map(|other| judge(first, other)).collect();
+                        at.done((self.input_bytes as f64 * row.len() as f64 / all) as u64);
+                        rows.lock().push((first, row));
+                    }
+                });
+            }
+        });
+        let mut rows = rows.into_inner();
+        rows.sort_unstable_by_key(|(first, _)| *first);
+        rows.into_iter().flat_map(|(_, row)| row).collect()
+    }
 }
 
 /// Numbers of pairs of a sample in one band of similarity.
@@ -340,12 +379,16 @@ fn by_sample(
     for document in &documents {
         pairs.add(&document.text);
     }
-    let mut bands = [Band::default(); BANDS + 1];
-    for (a, b) in every_pair(documents.len()) {
+    drop(at);
+    let judged = AllPairs::of(&input, progress).each(documents.len(), |a, b| {
         let judged = pairs.classify(a, b);
-        let band = &mut bands[(judged.similarity.as_f64() * BANDS as f64) as usize];
+        ((judged.similarity.as_f64() * BANDS as f64) as u8, judged.candidate)
+    });
+    let mut bands = [Band::default(); BANDS + 1];
+    for (band, candidate) in judged {
+        let band = &mut bands[usize::from(band)];
         band.pairs += 1;
-        band.candidates += u64::from(judged.candidate);
+        band.candidates += u64::from(candidate);
     }
 
     let (read, all) = (documents.len() as f64, census.documents as f64);

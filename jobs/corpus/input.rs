@@ -20,7 +20,9 @@ use super::unopened_piece::UnopenedPiece;
 use crate::cli::configuration::optional_text;
 use crate::cli::exit::WrongUse;
 use crate::cli::headings::{INPUT, METHOD, RESOURCES};
-use crate::cli::values::{OnBadText, YesOrNo, paths, record_size, size, text_of_file};
+use crate::cli::piped::PipedInputs;
+use crate::cli::terminal::say;
+use crate::cli::values::{NullText, OnBadText, YesOrNo, paths, record_size, size, text_of_file};
 use crate::progress::{Progress, ProgressOptions, Stage, Watch};
 
 /// Options by which the input is read.
@@ -63,6 +65,10 @@ pub(crate) struct InputOptions {
     #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "WHETHER")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<YesOrNo>,
+    /// Treatment of a null in the place of a text, in JSON and Parquet: reject the record, or keep it as one without text
+    #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "HOW")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null_text: Option<NullText>,
     /// Treatment of a text with bytes that its encoding does not allow
     ///
     /// An output has the record's own bytes either way. The counters say how many texts were mended.
@@ -103,10 +109,24 @@ impl InputOptions {
         self.plan_against(stores, &[], inputs)
     }
 
-    /// The same with the files of a reference, which is empty if there is none.
+    /// The same with the files of a reference, which is empty if there is none. Pipes are copied.
+    ///
+    /// # Errors
+    /// Those of [`Plan::new`] and [`PipedInputs::copy`]; [`WrongUse`] if a pipe should have fields and is of no format with fields.
     pub fn plan_against(&self, stores: &Stores, against: &[String], inputs: &[String]) -> Result<Plan> {
         let (format, local) = (self.format.as_deref(), self.local_folder());
-        Plan::new(stores, against, inputs, format, self.split_size, &local)
+        let (mut piped, field) = (PipedInputs::default(), self.text_field.as_deref().unwrap_or("text"));
+        let against = piped.copy(against, field, &local)?;
+        let inputs = piped.copy(inputs, field, &local)?;
+        piped.are_lines &= format.is_none();
+        let has_fields = self.text_field.is_some() || self.id_field.is_some() || self.delimiter.is_some();
+        if piped.are_lines && (has_fields || self.header.is_some()) {
+            bail!(WrongUse(format!(
+                "what is piped in is of no format with the field \"{field}\" that its first bytes tell: name it with --format"
+            )));
+        }
+        let plan = Plan::new(stores, &against, &inputs, format, self.split_size, &local)?;
+        Ok(Plan { piped, ..plan })
     }
 
     /// Returns the folder for temporary files.
@@ -129,6 +149,7 @@ impl InputOptions {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
             numbers: false,
+            keeps_nulls: self.null_text == Some(NullText::Keep),
             priority: None,
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),
@@ -186,6 +207,10 @@ impl WordOptions {
         Ok(Lexicon { stop_words: words(&self.stop_words)?, user_words: words(&self.user_dict)? })
     }
 }
+
+/// What is said of a pipe that is of no format which its first bytes tell.
+pub(crate) const PIPED_LINES: &str =
+    "what is piped in is read as plain lines, since it begins as no other format does: --format names one";
 
 /// Returns the hash of the user's stop words and dictionary, by which later runs are told to have the same.
 pub(crate) fn hash_of_words(lexicon: &Lexicon) -> String {
@@ -266,6 +291,9 @@ impl Input {
         asked: &Value,
     ) -> Result<(Watch, Arc<Progress>)> {
         let (watched, progress) = (self.plan.watched(options, command, "", asked, 0)?, Arc::default());
+        if self.plan.piped.are_lines && !options.quiet {
+            say(PIPED_LINES);
+        }
         Ok((Watch::begin(options, watched, &progress)?, progress))
     }
 

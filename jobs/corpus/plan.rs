@@ -8,7 +8,6 @@ use cluster::{InputFile, Stores, TablePartition, has_hidden_part, path_of_text};
 use datasets::{Cuts, FORMATS, Format, UNKNOWN, unknown_format};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::at_once::each;
 use super::input_files::{InputFiles, RealPaths, real_path, training_and_test};
@@ -17,7 +16,6 @@ use super::split::Split;
 use super::unopened_piece::UnopenedPiece;
 use crate::cli::exit::WrongUse;
 use crate::cli::piped::PipedInputs;
-use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
 
 /// Version of the rule by which records get their places, which an output and its later readers must share.
@@ -68,8 +66,8 @@ pub(crate) struct Plan {
     pub text_bytes: u64,
     /// Number of the first split. It is 0, unless documents of earlier nights come before those of the plan.
     pub first_split: u32,
-    /// Folder with copies of the inputs that are pipes.
-    pub _piped: Option<TempDir>,
+    /// The inputs that are pipes, which have copies as long as the plan is there.
+    pub piped: PipedInputs,
 }
 
 impl Plan {
@@ -88,16 +86,7 @@ impl Plan {
         split_bytes: Option<u64>,
         local: &Path,
     ) -> Result<Self> {
-        let piped = PipedInputs::copy(inputs, local)?;
-        let files = InputFiles::find(stores, against, &piped.inputs)?;
-        let plan = Plan::of_files(files, format, split_bytes, local)?;
-        let are_guessed = |split: &&Split| split.format.name() == "lines" && piped.is_copy(&split.uri());
-        if format.is_none() && plan.splits.iter().any(|split| are_guessed(&split)) {
-            say(
-                "note: what is piped in is read as plain lines, since it begins as no other format does: --format names one",
-            );
-        }
-        Ok(Plan { _piped: piped.into_folder(), ..plan })
+        Plan::of_files(InputFiles::find(stores, against, inputs)?, format, split_bytes, local)
     }
 
     /// Cuts files that were found into splits, as [`Plan::new`] does.
@@ -181,7 +170,7 @@ impl Plan {
             reference_files,
             text_bytes,
             first_split: 0,
-            _piped: None,
+            piped: PipedInputs::default(),
         })
     }
 
@@ -205,7 +194,7 @@ impl Plan {
             reference_files: 0,
             text_bytes: 0,
             first_split: 0,
-            _piped: None,
+            piped: PipedInputs::default(),
         }
     }
 

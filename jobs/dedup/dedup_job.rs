@@ -132,7 +132,7 @@ impl DedupJob<'_> {
             let earlier = folder.decided.as_ref();
             return earlier.map_or(Ok(JobEnd::default()), |job| self.finish_decided(folder, job));
         }
-        let mut written = write(&self.job.run, &verdicts, folder)?;
+        let mut written = write(&self.job.run, &verdicts, folder, self.options.dry_run)?;
         let page = draft.as_ref().filter(|_| !self.report.no_report);
         let texts = page.map(|draft| self.shown_texts(draft)).transpose()?;
         if group.index() > 0 {

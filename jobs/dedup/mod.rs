@@ -46,12 +46,13 @@ use crate::cli::headings::STAYS;
 use crate::cli::help_topics::EXAMPLES;
 use crate::cli::piped::{STANDARD, is_pipe};
 use crate::cli::values::{output_and_inputs, paths};
+use crate::corpus::input::PIPED_LINES;
 use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
 use crate::output::pair_table::PairsOf;
 use crate::output::summary::Summary;
-use crate::output::{FileArgs, FileOutput, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
+use crate::output::{FileOutput, FileTargets, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
 use crate::report::ReportArgs;
 
 /// Find near-duplicates and leave a clean corpus
@@ -83,7 +84,7 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    file: FileArgs,
+    file: FileTargets,
 }
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
@@ -105,6 +106,15 @@ impl Args {
         }
         let local = self.options.input.local_folder();
         self.output.file = FileOutput::of(output, inputs, &self.file, (self.output.overwrite, &local))?;
+        if output == STANDARD && self.output.summary_json.as_deref() == Some(STANDARD) {
+            bail!(WrongUse("the records and the summary cannot both go to the standard output".to_owned()));
+        }
+        if self.output.file.is_some() && self.options.dry_run {
+            bail!(WrongUse(
+                "--dry-run writes no records, so its output is a folder: name one, with / at its end"
+                    .to_owned()
+            ));
+        }
         if let Some(file) = &self.output.file {
             let last = self.paths.len() - 1;
             self.paths[last] = file.folder();
@@ -136,6 +146,9 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let mut plan = options.input.plan_against(&stores, &options.against, inputs)?;
     if output_args.file.as_ref().map_or(Ok(false), |file| file.wants_one_split(&plan))? {
         plan = plan.in_one_split();
+    }
+    if plan.piped.are_lines {
+        common.tell(PIPED_LINES);
     }
     let plan = Arc::new(plan);
     check_same_input(&plan, group)?;

@@ -68,6 +68,10 @@ pub(crate) struct DedupOptions {
     #[arg(default_value = "deciding", hide_default_value = true)]
     #[arg(default_value_if("resolve", "components", "firsts"))]
     pub pairs: PairsOf,
+    /// Write all but kept/ and removed/: what would go and why is in clusters/, pairs/ and the report
+    #[arg(help_heading = OUTPUT, long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     /// Reference: remove from the input what is in these files, folders, globs or comma lists of them, and leave
     /// them as they are
     ///

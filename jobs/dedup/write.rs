@@ -1,10 +1,11 @@
 //! The last reading of the corpus, which writes the kept and the removed records.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::iter;
 
 use anyhow::Result;
-use datasets::{Fate, Parts, Reading, Writer};
+use datasets::{Fate, PartOutput, Parts, Reading, Writer};
 use operators::DocId;
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +40,12 @@ impl WrittenSplits {
     }
 }
 
-/// Writes the kept and removed records of the splits of this process.
+/// Writes the kept and removed records of the splits of this process. `dry`: whether they are only counted.
 pub(crate) fn write(
     Run { group, plan, reading, progress }: &Run,
     verdicts: &Verdicts,
     folder: &OutputFolder,
+    dry: bool,
 ) -> Result<WrittenSplits> {
     let by_file = plan.files_by_side().1.len() <= FILES;
     let outputs = folder.map_outputs();
@@ -55,7 +57,12 @@ pub(crate) fn write(
             return Ok(task);
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
-        write_split(split, number, reading, &mut verdicts, folder, at, &mut task)?;
+        let parts = SplitParts::new(folder, number, split.partition());
+        match dry {
+            true => write_split((split, number), reading, &mut verdicts, &NoParts, at, &mut task)?,
+            false => write_split((split, number), reading, &mut verdicts, &parts, at, &mut task)?,
+        }
+        task.files = parts.files();
         if !by_file {
             task.by_source = by_folder(std::mem::take(&mut task.by_source));
         }
@@ -80,19 +87,49 @@ fn by_folder(by_file: BTreeMap<String, Written>) -> BTreeMap<String, Written> {
     folders
 }
 
-/// Writes the records of one split as their fates say, and notes numbers and files in `task`.
+/// Parts that go nowhere.
+struct NoParts;
+
+/// A part that goes nowhere.
+struct NoPart;
+
+impl Parts for NoParts {
+    fn part(&self, _folder: &str, _extension: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
+        Ok(Box::new(NoPart))
+    }
+
+    fn named(&self, _folder: &str, _name: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
+        Ok(Box::new(NoPart))
+    }
+}
+
+impl Write for NoPart {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl PartOutput for NoPart {
+    fn finish(self: Box<Self>, _records: u64) -> Result<(), cluster::Error> {
+        Ok(())
+    }
+}
+
+/// Writes the records of one split to parts as their fates say, and notes their numbers in `task`.
 pub(crate) fn write_split(
-    split: &Split,
-    number: u32,
+    (split, number): (&Split, u32),
     reading: &Reading,
     fates: &mut impl RecordFates,
-    folder: &OutputFolder,
+    parts: &dyn Parts,
     at: &StageTimer,
     task: &mut TaskManifest,
 ) -> Result<()> {
-    let parts = SplitParts::new(folder, number, split.partition());
     let reading = split.reading(reading);
-    let mut writer = split.format.writer(&parts, &reading);
+    let mut writer = split.format.writer(parts, &reading);
     let mut next = 0;
     for unopened in &split.pieces {
         let piece = unopened.open()?;
@@ -126,16 +163,14 @@ pub(crate) fn write_split(
     }
     task.by_source.values().for_each(|written| task.written.add(*written));
     if fates.stands_for_all() {
-        keep_none(split, &parts, writer.as_mut())?;
+        keep_none(split, parts, writer.as_mut())?;
     }
-    writer.finish()?;
-    task.files = parts.files();
-    Ok(())
+    Ok(writer.finish()?)
 }
 
 /// Puts a part without a record into `kept`, for its readers. If the format of the input has none, the part
 /// is a file that readers skip.
-pub(crate) fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Result<()> {
+pub(crate) fn keep_none(split: &Split, parts: &dyn Parts, writer: &mut dyn Writer) -> Result<()> {
     for piece in &split.pieces {
         match writer.keep_none(&piece.open()?) {
             Ok(true) => return Ok(()),

@@ -183,6 +183,7 @@ impl NightlyOptions {
             resolve: Resolve::Greedy,
             keep,
             pairs: PairsOf::Deciding,
+            dry_run: false,
             against: Vec::new(),
             within: None,
             ignore_lines: None,

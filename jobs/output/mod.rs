@@ -49,12 +49,12 @@ pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) use self::folder::tests::power_store;
 
-pub(crate) use self::file::{FileArgs, FileOutput};
+pub(crate) use self::file::{FileOutput, FileTargets};
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
 pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts, vanish};
 pub(crate) use self::key::Key;
 pub(crate) use self::manifests::{JobManifest, TaskManifest, Written};
-pub(crate) use self::output_job::{BegunJob, JobEnd, OutputArgs, OutputJob, RunSummary, rejected_words};
+pub(crate) use self::output_job::{BegunJob, JobEnd, JobSummary, OutputArgs, OutputJob, rejected_words};
 pub(crate) use self::requests::{hash, put, read};
 pub(crate) use self::sealed_file::{read_sealed, write_sealed};
 pub(crate) use self::sealed_text::{seal, unsealed};

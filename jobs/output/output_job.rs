@@ -16,6 +16,7 @@ use super::key::Key;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::headings::OUTPUT;
+use crate::cli::piped::STANDARD;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::{grouped, say};
 use crate::cli::values::paths;
@@ -66,12 +67,14 @@ pub(crate) struct OutputJob<'a> {
 }
 
 /// Summary of a run, whose counters are shown by [`Display`].
-pub(crate) trait RunSummary: Display {
+pub(crate) trait JobSummary: Display {
     /// Returns what was done, such as `kept 374 of 500 documents`. `output`: the folder that has the rejected records, as the user has
     /// named it; `None` if the output is a file.
     fn done(&self, output: Option<&str>) -> String;
-    /// Name in the output of what most users want of it; empty for the whole output.
-    const RESULT: &str = "";
+    /// Name in the output of what most users want of it; `None` for the whole output.
+    fn result(&self) -> Option<&'static str> {
+        None
+    }
     /// Command that looks at the output, if there is one.
     fn look(&self) -> Option<&'static str> {
         None
@@ -143,14 +146,24 @@ impl<'a> OutputJob<'a> {
         )?)
     }
 
+    /// Whether another run of the same command has other files.
+    fn is_of_pipes(&self) -> bool {
+        self.run.plan.piped.has_copies() || self.args.file.as_ref().is_some_and(FileOutput::is_temporary)
+    }
+
     /// Does what [`OutputJob::begin`] does, and shows `watched`. `chunk export` reads a store, whose files no plan lists.
     pub fn begin_watched(&self, mut watched: Watched) -> Result<BegunJob> {
         watched.left_if_ended = Some(match self.key {
-            Some(_) => "finished splits are kept beside the output, and the same command goes on with them"
-                .to_owned(),
-            None => "nothing was committed".to_owned(),
+            Some(_) if !self.is_of_pipes() => {
+                "finished splits are kept beside the output, and the same command goes on with them"
+                    .to_owned()
+            }
+            _ => "nothing was committed".to_owned(),
         });
         let Run { group, plan, progress, .. } = &self.run;
+        if self.output == STANDARD {
+            bail!(WrongUse(format!("{} writes a folder, and not the standard output: name one", self.name)));
+        }
         let summary_json = self.args.summary_json.as_deref();
         if let Some(file) = summary_json.filter(|file| plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
@@ -230,16 +243,16 @@ impl<'a> OutputJob<'a> {
 
     /// Ends the job with its result, and prints the counters and a line that says what was done. Returns the exit code: 0, or 3 if
     /// records were rejected.
-    pub fn end<S: RunSummary>(&self, begun: BegunJob, result: Result<JobEnd<S>>) -> Result<u8> {
+    pub fn end<S: JobSummary>(&self, begun: BegunJob, result: Result<JobEnd<S>>) -> Result<u8> {
         let BegunJob { watch, folder } = begun;
         let closed = match &folder {
             Some(folder) => folder.close(result),
             None => result,
         };
-        let taken = closed.and_then(|end| {
-            let file = self.args.file.as_ref().filter(|_| self.run.group.index() == 0);
-            file.map_or(Ok(()), FileOutput::take).map(|()| end)
-        });
+        let taken = match &self.args.file {
+            Some(file) => closed.and_then(|end| file.take().map(|()| end)),
+            None => closed,
+        };
         let JobEnd { summary, others, rejected } = watch.end(taken)?;
         let output = self.output.trim_end_matches('/');
         if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
@@ -257,12 +270,12 @@ impl<'a> OutputJob<'a> {
     }
 
     /// Returns the line that ends a run: what was done, how long it took, where the result is, and how to look at it.
-    fn ending<S: RunSummary>(&self, summary: &S, output: &str) -> String {
+    fn ending<S: JobSummary>(&self, summary: &S, output: &str) -> String {
         let took = self.start.elapsed().as_secs_f64();
         if let Some(file) = &self.args.file {
             return format!("{} in {took:.1} s → {}", summary.done(None), file.name());
         }
-        let result = if S::RESULT.is_empty() { output.to_owned() } else { format!("{output}/{}", S::RESULT) };
+        let result = summary.result().map_or(output.to_owned(), |result| format!("{output}/{result}"));
         let quoted = shlex::try_quote(output).unwrap_or(output.into());
         let look =
             summary.look().map_or_else(String::new, |look| format!(" · look: dedup-job {look} {quoted}"));

@@ -9,7 +9,7 @@ use operators::search::PassLoad;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::output_job::{RunSummary, rejected_words};
+use super::output_job::{JobSummary, rejected_words};
 use crate::cli::terminal::grouped;
 use crate::corpus::plan::Plan;
 use crate::progress::StageRow;
@@ -267,8 +267,17 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl RunSummary for Summary {
-    const RESULT: &str = "kept";
+impl Summary {
+    /// Whether the run has written no records.
+    fn is_dry(&self) -> bool {
+        self.configuration["dry-run"] == true
+    }
+}
+
+impl JobSummary for Summary {
+    fn result(&self) -> Option<&'static str> {
+        (!self.is_dry()).then_some("kept")
+    }
 
     fn done(&self, output: Option<&str>) -> String {
         let Counters { kept, removed, records_read, rejected, .. } = self.counters;
@@ -276,7 +285,8 @@ impl RunSummary for Summary {
         let of_reference = self.counters.reference.map_or(0, |reference| reference.rejected);
         let rejected = rejected_words(rejected + of_reference, output);
         let [kept, records] = [kept, records_read].map(grouped);
-        format!("kept {kept} of {records} documents, {share:.1} % removed{rejected}")
+        let verb = if self.is_dry() { "would keep" } else { "kept" };
+        format!("{verb} {kept} of {records} documents, {share:.1} % removed{rejected}")
     }
 
     fn look(&self) -> Option<&'static str> {

@@ -3,13 +3,15 @@
 //! While a job is watched, its metrics and events first say that it ends. The process then dies of the signal, as it would
 //! have without this. A second signal ends it at once. A signal that the process was started to ignore, as by `nohup`, stays ignored.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::{fs, io};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, signal_name};
+
+use crate::cli::temporary::{is_ignored, remove_all};
 
 /// The signals.
 const SIGNALS: [i32; 2] = [SIGTERM, SIGINT];
@@ -87,14 +89,7 @@ impl Ended {
 
     /// Ends the process as the signal does by default.
     pub fn die(self) {
+        remove_all();
         let _ = emulate_default_handler(self.0);
     }
-}
-
-/// Whether the process ignores a signal, where the system says so.
-fn is_ignored(signal: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
 }

@@ -61,11 +61,14 @@ impl Shown {
         let counts = self.progress.has_begun(Stage::Count);
         let done = self.job.input_bytes.max(1) as f64;
         let done = (now.2.file_bytes as f64 / done).min(1.0);
-        let done = match self.job.job {
-            "dedup" | "nightly" => done_of_run(now.0, now.1, done, (counts, self.since.elapsed())),
-            _ => done,
-        };
-        line(now, done, self.since.elapsed())
+        match self.job.job {
+            "dedup" | "nightly" => {
+                let since = self.since.elapsed();
+                line(now, done_of_run(now.0, now.1, done, (counts, since)), since)
+            }
+            // The stages of other jobs are told one by one.
+            _ => line(now, done, now.1),
+        }
     }
 }
 
@@ -251,7 +254,8 @@ fn done_of_run(stage: Stage, in_stage: Duration, read: f64, (counts, since): (bo
 fn line((stage, elapsed, tally): (Stage, Duration, StageCounts), done: f64, since: Duration) -> String {
     let StageCounts { records, bytes, .. } = tally;
     let rate = bytes as f64 / 1e6 / elapsed.as_secs_f64().max(0.001);
-    let counted = if records > 0 { format!(": {records} records, {rate:.0} MB/s") } else { String::new() };
+    let rate = if bytes > 0 { format!(", {rate:.0} MB/s") } else { String::new() };
+    let counted = if records > 0 { format!(": {records} records{rate}") } else { String::new() };
     let left = match done {
         0.0 => String::new(),
         done => format!(", {:.0} %, {:.0} s left", 100.0 * done, since.as_secs_f64() * (1.0 - done) / done),

@@ -77,7 +77,7 @@ fn document_of<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>,
     }
     let (id_field, id_required) = reading.id();
     let priority = reading.priority.as_deref();
-    let wanted = Wanted { id: id_field, text: reading.text(), numbers: reading.numbers, priority };
+    let wanted = Wanted { id: id_field, text: reading.text(), reading, priority };
     let mut json = serde_json::Deserializer::from_str(text);
     let found = json.deserialize_map(wanted).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
@@ -235,8 +235,7 @@ fn too_deep(json: &str) -> bool {
 struct Wanted<'f> {
     id: &'f str,
     text: &'f str,
-    /// Whether the text may be a number.
-    numbers: bool,
+    reading: &'f Reading,
     priority: Option<&'f str>,
 }
 
@@ -257,7 +256,7 @@ impl<'l> Visitor<'l> for Wanted<'_> {
     fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<JsonFound<'l>, M::Error> {
         let mut found = JsonFound::default();
         while let Some(name) = members.next_key_seed(JsonText("its name"))? {
-            if name == self.text && self.numbers {
+            if name == self.text && self.reading.numbers {
                 let value = members.next_value::<&'l RawValue>()?.get();
                 let is_number = value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
                 let string =
@@ -266,6 +265,8 @@ impl<'l> Visitor<'l> for Wanted<'_> {
                     true => Cow::Borrowed(value),
                     false => string().map_err(M::Error::custom)?,
                 });
+            } else if name == self.text && self.reading.keeps_nulls {
+                found.text = Some(members.next_value_seed(NullableText(self.text))?);
             } else if name == self.text {
                 found.text = Some(members.next_value_seed(JsonText(self.text))?);
             } else if name == self.id {
@@ -280,6 +281,33 @@ impl<'l> Visitor<'l> for Wanted<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Reader of a string in the named field, in whose place null is an empty one.
+struct NullableText<'f>(&'f str);
+
+impl<'l> DeserializeSeed<'l> for NullableText<'_> {
+    type Value = Cow<'l, str>;
+
+    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
+        json.deserialize_option(self)
+    }
+}
+
+impl<'l> Visitor<'l> for NullableText<'_> {
+    type Value = Cow<'l, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a string or null in the field \"{}\"", self.0)
+    }
+
+    fn visit_none<E>(self) -> Result<Cow<'l, str>, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_some<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
+        JsonText(self.0).deserialize(json)
     }
 }
 

@@ -55,41 +55,43 @@ fn take<'v>(value: &'v Value, path: &[&str], parts: &mut Vec<&'v str>) -> Result
     }
 }
 
-/// Returns a line of JSON as parsers read it, if it has what they refuse and other programs write: `NaN` and `Infinity` in the place of
-/// numbers, and, with `replace`, halves of surrogate pairs, which become U+FFFD. Lengths stay. Says too whether there were such halves.
+/// Returns a line of JSON as parsers read it, if it has what they refuse and other programs write: `NaN` and `Infinity`, which become null,
+/// and, with `replace`, halves of surrogate pairs, which become U+FFFD. Says too whether there were such halves.
 pub(crate) fn mended(line: &str, replace: bool) -> Option<(String, bool)> {
-    let mut bytes = line.as_bytes().to_vec();
-    let (mut at, mut quoted, mut changed, mut replaced) = (0, false, false, false);
+    let bytes = line.as_bytes();
+    let (mut mended, mut copied) = (String::new(), 0);
+    let (mut at, mut quoted, mut replaced) = (0, false, false);
     while at < bytes.len() {
+        let rest = &bytes[at..];
         match bytes[at] {
             b'"' => quoted = !quoted,
             b'\\' if quoted => {
-                if let Some(unit) = unit(&bytes, at).filter(|unit| (0xd800..0xe000).contains(unit)) {
-                    let low = unit < 0xdc00
-                        && self::unit(&bytes, at + 6).is_some_and(|unit| (0xdc00..0xe000).contains(&unit));
-                    if low {
-                        at += 6;
-                    } else if replace {
-                        bytes[at + 2..at + 6].copy_from_slice(b"fffd");
-                        replaced = true;
+                let is_low = |unit: u16| (0xdc00..0xe000).contains(&unit);
+                match unit(bytes, at).filter(|unit| (0xd800..0xe000).contains(unit)) {
+                    Some(high) if !is_low(high) && unit(bytes, at + 6).is_some_and(is_low) => at += 11,
+                    Some(_) if replace => {
+                        mended += &line[copied..at];
+                        mended += "\\ufffd";
+                        (copied, replaced) = (at + 6, true);
+                        at += 5;
                     }
-                    at += 4;
+                    _ => at += 1,
                 }
-                at += 1;
             }
-            b'N' if !quoted && bytes[at..].starts_with(b"NaN") => {
-                bytes[at..at + 3].copy_from_slice(b"0.0");
-                changed = true;
-            }
-            b'I' if !quoted && bytes[at..].starts_with(b"Infinity") => {
-                bytes[at..at + 8].copy_from_slice(b"0.000000");
-                changed = true;
+            b'N' | b'I' | b'-' if !quoted => {
+                let words = ["NaN", "Infinity", "-Infinity"];
+                if let Some(word) = words.iter().find(|word| rest.starts_with(word.as_bytes())) {
+                    mended += &line[copied..at];
+                    mended += "null";
+                    copied = at + word.len();
+                    at = copied - 1;
+                }
             }
             _ => {}
         }
         at += 1;
     }
-    (changed || replaced).then(|| (String::from_utf8(bytes).unwrap_or_default(), replaced))
+    (copied > 0).then(|| (mended + &line[copied..], replaced))
 }
 
 /// Returns the unit of UTF-16 that an escape at a place stands for.
@@ -130,20 +132,16 @@ mod tests {
     }
 
     #[test]
-    fn what_other_programs_write_is_mended_without_a_change_of_length() {
+    fn what_other_programs_write_is_mended() {
         for (line, replace, expected) in [
-            (
-                r#"{"a":NaN,"b":-Infinity,"c":Infinity}"#,
-                false,
-                Some(r#"{"a":0.0,"b":-0.000000,"c":0.000000}"#),
-            ),
+            (r#"{"a":NaN,"b":-Infinity,"c":Infinity}"#, false, Some(r#"{"a":null,"b":null,"c":null}"#)),
             (r#"{"a":"NaN Infinity"}"#, true, None),
             (r#"{"a":"\ud83d x"}"#, true, Some(r#"{"a":"\ufffd x"}"#)),
             (r#"{"a":"\ud83d x"}"#, false, None),
             (r#"{"a":"\ud83d\ude00"}"#, true, None),
             (r#"{"a":"\ude00\ud83d"}"#, true, Some(r#"{"a":"\ufffd\ufffd"}"#)),
             (r#"{"a":"\\ud83d"}"#, true, None),
-            (r#"{"a":"\"","b":NaN}"#, false, Some(r#"{"a":"\"","b":0.0}"#)),
+            (r#"{"a":"\"","b":NaN}"#, false, Some(r#"{"a":"\"","b":null}"#)),
             ("{\"a\":\"\\", true, None),
             ("{\"a\":\"\\ud8", true, None),
         ] {

@@ -10,6 +10,7 @@ mod decode;
 pub(crate) mod detect;
 pub(crate) mod encoding;
 pub(crate) mod gb18030;
+pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod json_paths;
 pub(crate) mod line_numbers;

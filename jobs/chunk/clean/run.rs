@@ -167,11 +167,12 @@ impl CleanRun<'_> {
                             failed: None,
                         };
                         let mut of_split = TaskManifest::default();
-                        write_split(split, number, reading, &mut cuts, folder, at, &mut of_split)?;
+                        let parts = SplitParts::new(folder, number, split.partition());
+                        write_split((split, number), reading, &mut cuts, &parts, at, &mut of_split)?;
                         counts.add(cuts.counts);
                         cuts.spans.finish(number == 0)?;
                         task.written.add(of_split.written);
-                        task.files.add(of_split.files)
+                        task.files.add(parts.files())
                     })?;
                 }
                 Ok((task, counts))

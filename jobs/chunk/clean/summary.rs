@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::near::NearCounts;
 use crate::cli::terminal::grouped;
 use crate::output::summary::{InputCounters, InputEntry, write_counters};
-use crate::output::{RunSummary, rejected_words};
+use crate::output::{JobSummary, rejected_words};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -57,8 +57,10 @@ pub(super) struct CleanCounters {
     pub rejected: u64,
 }
 
-impl RunSummary for CleanSummary {
-    const RESULT: &str = "kept";
+impl JobSummary for CleanSummary {
+    fn result(&self) -> Option<&'static str> {
+        Some("kept")
+    }
 
     fn done(&self, output: Option<&str>) -> String {
         let CleanCounters { kept, cut, records_read, rejected, .. } = self.counters;

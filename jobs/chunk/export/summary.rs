@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cli::terminal::grouped;
 use crate::output::summary::write_plain_counters;
-use crate::output::{RunSummary, rejected_words};
+use crate::output::{JobSummary, rejected_words};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -53,7 +53,7 @@ pub(super) struct ExportSummary {
     pub stages: Vec<StageRow>,
 }
 
-impl RunSummary for ExportSummary {
+impl JobSummary for ExportSummary {
     fn done(&self, output: Option<&str>) -> String {
         let ExportCounters { files, rejected, .. } = self.counters;
         format!("{} files exported{}", grouped(files), rejected_words(rejected, output))

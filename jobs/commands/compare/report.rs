@@ -12,7 +12,7 @@ use super::testing::Tested;
 use super::training::Label;
 use crate::cli::terminal::grouped;
 use crate::output::summary::{InputCounters, InputEntry, write_plain_counters};
-use crate::output::{RunSummary, rejected_words};
+use crate::output::{JobSummary, rejected_words};
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -132,7 +132,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl RunSummary for CompareCounters {
+impl JobSummary for CompareCounters {
     fn done(&self, output: Option<&str>) -> String {
         let [tested, training] = [self.tested, self.training].map(grouped);
         let rejected = rejected_words(self.rejected, output);

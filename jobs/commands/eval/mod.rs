@@ -9,12 +9,13 @@ use anyhow::{Result, bail};
 use cluster::Stores;
 use operators::{Core2020, RankedPair, Removals, Score, Similarity, TruthGroups};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::labels::agreement::{self, ComparedPair};
 use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::say;
+use crate::cli::terminal::{grouped, print, say};
 use crate::cli::values::{paths, text_of_file};
 use crate::dedup::finished::Finished;
 use crate::output::pair_table::PairsOf;
@@ -26,12 +27,10 @@ use crate::output::pair_table::PairsOf;
 /// docs/design/0018-labels.md defines each figure.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A finished output of dedup
-    #[arg(value_parser = paths())]
-    output: String,
-    /// File of labels: two ids and a label on each line, or an id and its cluster
-    #[arg(value_parser = paths())]
-    labels: String,
+    /// Finished outputs of dedup, and last the file of labels: two ids and a label on each line, or an id and its cluster. Several outputs
+    /// give a table of one line for each
+    #[arg(required = true, num_args = 1.., value_name = "OUTPUT> <LABELS", value_parser = paths())]
+    paths: Vec<String>,
     #[command(flatten)]
     options: LabelOptions,
     /// Pairs that count as found: those of the output, or every two documents of one of its clusters [default: pairs,
@@ -66,19 +65,19 @@ enum Listed {
 
 /// Runs the job; returns 0.
 pub fn run(args: Args) -> Result<u8> {
+    let (labels_file, outputs) = match args.paths.split_last() {
+        Some((labels, outputs @ [_, ..])) => (labels, outputs),
+        _ => bail!(WrongUse(
+            "expected <OUTPUT> <LABELS>: at least one output, and the file of labels last".to_owned()
+        )),
+    };
+    let [output] = outputs else { return compare_outputs(&args, outputs, labels_file) };
     let list_to = args.list_to.as_deref().map(ReportFile::check).transpose()?;
     let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
     let html_file = args.html.as_deref().map(ReportFile::check).transpose()?;
-    let finished = Finished::open(&Stores::new(), &args.output)?;
-    let deciding = finished.options().pairs == PairsOf::Deciding;
-    let by = args.by.unwrap_or(if deciding { By::Clusters } else { By::Pairs });
-    if deciding && by == By::Pairs {
-        bail!(WrongUse(format!(
-            "\"{}\" has the pairs that decided alone: run dedup with --pairs firsts to evaluate all",
-            args.output
-        )));
-    }
-    let labels = Labels::parse(&args.labels, &text_of_file(&args.labels)?, &args.options)?;
+    let finished = Finished::open(&Stores::new(), output)?;
+    let by = args.by(&finished)?;
+    let labels = Labels::parse(labels_file, &text_of_file(labels_file)?, &args.options)?;
     let said = labels.to_string();
     let found = Evaluated::read(&finished, by, labels.ids)?;
     if found.labelled == 0 {
@@ -90,7 +89,7 @@ pub fn run(args: Args) -> Result<u8> {
     let by = if by == By::Pairs { "the pairs" } else { "every two documents of a cluster" };
     let mut out = std::io::stdout().lock();
     // A reader that has seen enough, such as `head`, is no failure.
-    let _ = write!(out, "Labels: {said}.\nFound: {by} of {}.\n\n{}", args.output, figures.table());
+    let _ = write!(out, "Labels: {said}.\nFound: {by} of {output}.\n\n{}", figures.table());
     if !args.list.is_empty() {
         match list_to {
             None => drop(writeln!(out).and_then(|()| figures.list(&args.list, &found.ids, &mut out))),
@@ -102,8 +101,55 @@ pub fn run(args: Args) -> Result<u8> {
         file.replace(json)?;
     }
     if let Some(file) = html_file {
-        file.replace(figures.page(&args.output, &said)?)?;
+        file.replace(figures.page(output, &said)?)?;
     }
+    Ok(0)
+}
+
+impl Args {
+    /// Returns what counts as found in an output.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when pairs are asked for and the output does not have all of them.
+    fn by(&self, finished: &Finished) -> Result<By> {
+        let deciding = finished.options().pairs == PairsOf::Deciding;
+        let by = self.by.unwrap_or(if deciding { By::Clusters } else { By::Pairs });
+        if deciding && by == By::Pairs {
+            bail!(WrongUse(format!(
+                "\"{}\" has the pairs that decided alone: run dedup with --pairs firsts to evaluate all",
+                finished.uri
+            )));
+        }
+        Ok(by)
+    }
+}
+
+/// Prints a line for each of several outputs.
+fn compare_outputs(args: &Args, outputs: &[String], labels_file: &str) -> Result<u8> {
+    if !args.list.is_empty() || args.html.is_some() {
+        bail!(WrongUse("--list and --html are for one output".to_owned()));
+    }
+    let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
+    let width = outputs.iter().map(|output| output.width()).max().unwrap_or(0).max("output".len());
+    let mut table =
+        format!("{:width$} {:>12} {:>12} precision    recall        F1\n", "output", "kept", "removed");
+    let mut all = serde_json::Map::new();
+    for output in outputs {
+        let finished = Finished::open(&Stores::new(), output)?;
+        let labels = Labels::parse(labels_file, &text_of_file(labels_file)?, &args.options)?;
+        let found = Evaluated::read(&finished, args.by(&finished)?, labels.ids)?;
+        let counters = &finished.success.counters;
+        let figures = Figures::new(&found, &labels.truth, counters.kept + counters.removed);
+        let [kept, removed] = [counters.kept, counters.removed].map(grouped);
+        let pairs = &figures.pairs;
+        let [precision, recall, f1] = [pairs.precision(), pairs.recall(), pairs.f1()].map(part);
+        let name = cluster::one_line(output);
+        let room = width - output.width().min(width);
+        table += &format!("{name}{:room$} {kept:>12} {removed:>12} {precision:>9} {recall:>9} {f1:>9}\n", "");
+        all.insert(output.clone(), figures.json());
+    }
+    print(table)?;
+    json_file.map_or(Ok(()), |file| file.replace(serde_json::to_string_pretty(&all)? + "\n"))?;
     Ok(0)
 }
 
@@ -269,6 +315,10 @@ impl Figures {
                 all.wiped
             );
         }
+        if !self.compared.is_empty() {
+            // Of pairs alone nothing is known of whole documents.
+            return table + &format!("\n{}", agreement::table(&self.compared.iter().collect::<Vec<_>>()));
+        }
         let (duplicates, others) = (core.duplicates(), core.others());
         table += "by CORE-2020's older convention: each document is right or wrong as a whole\n";
         table += &format!("{:38} {}\n", "    documents with duplicates", of(&duplicates));
@@ -276,11 +326,7 @@ impl Figures {
         let precision = part(mean(duplicates.precision(), others.precision()));
         let f1 = part(mean(duplicates.f1(), others.f1()));
         let accuracy = part(core.accuracy());
-        table += &format!("    mean precision {precision}, mean F1 {f1}, accuracy {accuracy}\n");
-        if !self.compared.is_empty() {
-            table += &format!("\n{}", agreement::table(&self.compared.iter().collect::<Vec<_>>()));
-        }
-        table
+        table + &format!("    mean precision {precision}, mean F1 {f1}, accuracy {accuracy}\n")
     }
 
     fn json(&self) -> Value {

@@ -75,6 +75,10 @@ fn classes<'a>(compared: &[&'a ComparedPair]) -> Vec<ClassAgreement<'a>> {
             names.push(name);
         }
     }
+    // Classes of length come in their order, and those that the user has named behind them.
+    let place =
+        |name: &str| ["short", "middle", "long"].iter().position(|length| *length == name).unwrap_or(3);
+    names.sort_by_key(|name| place(name));
     let every = std::iter::once(("all", None));
     let of_class = |(class, only): (&'a str, Option<&str>)| {
         let pairs: Vec<&ComparedPair> =

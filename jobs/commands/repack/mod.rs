@@ -21,7 +21,7 @@ use crate::corpus::split::Split;
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::summary::{InputCounters, write_plain_counters};
-use crate::output::{FileList, JobEnd, OutputFolder, OutputJob, RunSummary, rejected_words};
+use crate::output::{FileList, JobEnd, JobSummary, OutputFolder, OutputJob, rejected_words};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Stage, StageRow, StageTimer, seconds};
 
@@ -166,7 +166,7 @@ impl Repack<'_> {
     }
 }
 
-impl RunSummary for RepackSummary {
+impl JobSummary for RepackSummary {
     fn done(&self, output: Option<&str>) -> String {
         let RepackCounters { records, rejected, .. } = self.counters;
         let [unit, _] = self.unit.names();

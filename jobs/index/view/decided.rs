@@ -1,11 +1,14 @@
 //! Decides once which documents of a topic stay.
 
+use std::env;
+
 use anyhow::{Result, bail};
 use operators::{DocId, Resolve, Sides, survivors};
 
 use super::clean_set::CleanSet;
 use super::topic_matches::TopicTexts;
 use crate::cli::exit::WrongUse;
+use crate::cli::temporary::TemporaryFolder;
 use crate::index::index_folder::IndexFolder;
 use crate::nightly::Policy;
 
@@ -31,7 +34,7 @@ pub(in crate::index) fn clean_set(
     if !index.settings.texts {
         bail!(WrongUse(NO_TEXTS.to_owned()));
     }
-    let folder = tempfile::tempdir()?;
+    let folder = TemporaryFolder::new(&env::temp_dir())?;
     let (mut texts, mut next) = (TopicTexts::new(folder.path())?, Some(0));
     while let Some(from) = next {
         next = texts.add(topic, from, u64::MAX)?;

@@ -8,32 +8,25 @@ use anyhow::Result;
 use cluster::path_of_text;
 
 use crate::cli::piped::STANDARD;
+use crate::cli::report_file::ReportFile;
 
 /// The parts of a folder of an output, in the order of their splits.
-pub(super) struct Joined(Vec<PathBuf>);
+pub(super) struct JoinedParts(Vec<PathBuf>);
 
-impl Joined {
-    /// Finds the parts of a folder, of which there are none if it is not there.
+impl JoinedParts {
+    /// Finds the parts of a folder and of the partitions in it. There are none if it is not there.
     pub fn of(folder: &Path) -> Result<Self> {
         let mut parts = Vec::new();
-        match fs::read_dir(folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            entries => {
-                for entry in entries? {
-                    let entry = entry?;
-                    // A file that readers skip says that there is nothing.
-                    if !entry.file_name().as_encoded_bytes().starts_with(b"_") {
-                        parts.push(entry.path());
-                    }
-                }
-            }
+        if folder.exists() {
+            find(folder, &mut parts)?;
         }
         parts.sort_unstable();
-        Ok(Joined(parts))
+        Ok(JoinedParts(parts))
     }
 
-    /// Writes the parts, one behind the other, to a file in one step, or to the standard output, whose reader may leave early.
-    /// `aside`: a folder on the disk of the file.
+    /// Writes the parts, one behind the other, to a file in one step, or to the standard output, whose reader may leave early. What is no
+    /// file, such as a pipe, is written in place. Without parts the file is empty if it may be, and else there is none. `aside`: a folder on the
+    /// disk of most files.
     pub fn write(&self, file: &str, aside: &Path) -> Result<()> {
         if file == STANDARD {
             let written = self.copy(&mut io::stdout().lock());
@@ -41,6 +34,17 @@ impl Joined {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 written => Ok(written?),
             };
+        }
+        let path = path_of_text(file);
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let before = fs::metadata(&path).ok();
+        if self.0.is_empty()
+            && [".parquet", ".seq", ".gz", ".zst", ".bz2"].iter().any(|ending| file.ends_with(ending))
+        {
+            return if before.is_some() { Ok(fs::remove_file(&path)?) } else { Ok(()) };
+        }
+        if before.as_ref().is_some_and(|before| !before.is_file()) {
+            return ReportFile::new(file).replace_with(|file| self.copy(file));
         }
         let whole = match &self.0[..] {
             [part] => part.clone(),
@@ -51,20 +55,35 @@ impl Joined {
             self.copy(&mut joined)?;
             joined.into_inner().map_err(io::IntoInnerError::into_error)?;
         }
+        if let Some(before) = before {
+            fs::set_permissions(&whole, before.permissions())?;
+        }
         File::open(&whole)?.sync_all()?;
-        match fs::rename(&whole, path_of_text(file)) {
+        match fs::rename(&whole, &path) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.copy(&mut File::create(path_of_text(file))?)?;
-                Ok(())
+                ReportFile::new(file).replace_with(|file| self.copy(file))
             }
             renamed => Ok(renamed?),
         }
     }
 
-    fn copy(&self, to: &mut impl Write) -> io::Result<()> {
+    fn copy(&self, mut to: &mut dyn Write) -> io::Result<()> {
         for part in &self.0 {
-            io::copy(&mut File::open(part)?, to)?;
+            io::copy(&mut File::open(part)?, &mut to)?;
         }
         to.flush()
     }
+}
+
+/// Adds the parts of a folder. A file that readers skip says that there is nothing.
+fn find(folder: &Path, parts: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            find(&entry.path(), parts)?;
+        } else if !entry.file_name().as_encoded_bytes().starts_with(b"_") {
+            parts.push(entry.path());
+        }
+    }
+    Ok(())
 }

@@ -73,6 +73,11 @@ impl Dialect {
         }
     }
 
+    /// Whether a character of it may be the later byte of another one in some encodings.
+    pub fn has_later_bytes(self) -> bool {
+        [Some(self.delimiter), Some(self.quote), self.escape].into_iter().flatten().any(|byte| byte >= b'@')
+    }
+
     /// Returns this dialect with each delimiter that may be meant, this one first.
     pub fn others(self) -> impl Iterator<Item = Dialect> {
         let others = DELIMITERS.into_iter().filter(move |other| *other != self.delimiter);

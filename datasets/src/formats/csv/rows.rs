@@ -53,7 +53,7 @@ pub(super) struct CsvRows {
     /// Offset of the first record that counts: those before are the header, or belong to an earlier piece.
     first: u64,
     scan: Scan,
-    /// The current record as ASCII, where the encoding is UTF-16.
+    /// The current record as ASCII, where the encoding is UTF-16 or has later bytes that look like delimiters.
     ascii: Vec<u8>,
     layout: CsvLayout,
     /// Whether the last record was too long to be held, and ends in a quoted field that continues.
@@ -66,54 +66,11 @@ impl CsvRows {
     /// Errors: those of the store; [`Error::Field`] where the header lacks a field; [`Error::Data`] where the
     /// header is no text.
     pub fn open(piece: &Piece, reading: &Reading, layout: CsvLayout) -> Result<Self, Error> {
-        let first = Piece { start: 0, end: 1, ..piece.clone() };
-        let mut dialect = Dialect::of(&reading.csv, layout.delimiter);
-        let mut header = CsvRows::unread(Lines::open(&first, reading)?, layout, dialect);
-        if !header.lines.advance_to_text()? {
-            return Ok(header);
-        }
-        // Spreadsheets write `sep=;` before the header.
-        let (charset, mut before) = (header.lines.charset, Vec::new());
-        let line = charset.ascii(header.lines.line().bytes);
-        if let Some(named) = str::from_utf8(&line).ok().and_then(Dialect::named) {
-            dialect.delimiter = reading.csv.delimiter.map_or(named, |given| given.0);
-            before = header.lines.line().bytes.to_vec();
-            let behind = before.len() as u64 + 1;
-            let whole = Piece { start: 0, end: behind, ..piece.clone() };
-            header = CsvRows::unread(Lines::open(&whole, reading)?, layout, dialect);
-            if !(header.lines.advance_to_text()? && header.lines.advance_to_text()?) {
-                return Ok(header);
-            }
-        }
-        if let Err(reason) = header.row(None)? {
-            return Err(Error::data(&header.lines.path, 0, format!("the header: {reason}")));
-        }
-        let is_open = reading.csv.delimiter.is_none() && layout.delimiter.is_none() && before.is_empty();
-        if is_open && !reading.csv.no_header {
-            // The delimiter is the one by which the header has the field of the text.
-            let whole = charset.ascii(header.lines.line().bytes).into_owned();
-            let fields = |dialect: Dialect| {
-                let mut scan = Scan::new(dialect);
-                (scan.line(&whole) == End::Record, scan.fields)
-            };
-            let has_text = |dialect: &Dialect| {
-                let (is_whole, fields) = fields(*dialect);
-                let name = |field: &Range<usize>| String::from_utf8_lossy(&whole[field.clone()]).into_owned();
-                let mut names = fields.iter().map(name);
-                is_whole
-                    && names
-                        .any(|name| dialect.value(&name).unwrap_or(name.as_str().into()) == reading.text())
-            };
-            // Where none has it, the one with most fields tells the user which there are.
-            let most = || {
-                dialect
-                    .others()
-                    .max_by_key(|dialect| (fields(*dialect).1.len(), *dialect == Dialect::default()))
-            };
-            dialect = dialect.others().find(has_text).or_else(most).unwrap_or(dialect);
-            header.scan.dialect = dialect;
-            header.scan.line(&whole);
-        }
+        let Some((header, before)) = CsvRows::header(piece, reading, layout)? else {
+            let lines = Lines::open(piece, reading)?;
+            return Ok(CsvRows::unread(lines, layout, Dialect::of(&reading.csv, layout.delimiter)));
+        };
+        let dialect = header.dialect();
         let header = header.into_header(reading, &before)?;
         let one_line = layout.one_line;
         let lines = match one_line || piece.start == 0 {
@@ -134,6 +91,73 @@ impl CsvRows {
         rows.first = if one_line { header.end } else { header.end.max(piece.start) };
         rows.header = Some(header);
         Ok(rows)
+    }
+
+    /// Reads the header: its record, and the line before it that names the delimiter for spreadsheets, as in `sep=;`. Returns `None` for
+    /// a file without a record.
+    ///
+    /// The delimiter is what that line says, or what the user or the format says, or else the one by which the header has the field of the
+    /// text. Where none has it, the one with most fields tells the user which there are.
+    fn header(
+        piece: &Piece,
+        reading: &Reading,
+        layout: CsvLayout,
+    ) -> Result<Option<(CsvRows, Vec<u8>)>, Error> {
+        let given = Dialect::of(&reading.csv, layout.delimiter);
+        // Opens the file at its line of this number, which is no longer than all before it and one byte.
+        let line = |dialect: Dialect, end: u64, lines: usize| -> Result<Option<CsvRows>, Error> {
+            let whole = Piece { start: 0, end, ..piece.clone() };
+            let mut rows = CsvRows::unread(Lines::open(&whole, reading)?, layout, dialect);
+            for _ in 0..=lines {
+                if !rows.lines.advance_to_text()? {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(rows))
+        };
+        let Some(first) = line(given, 1, 0)? else { return Ok(None) };
+        let charset = first.lines.charset;
+        let (bytes, offset) = (first.lines.line().bytes, first.lines.line().offset);
+        let named = str::from_utf8(&charset.ascii(bytes)).ok().and_then(Dialect::named);
+        let (before, end, lines) = match named {
+            // The offset of a line may be before or behind the mark, and a little more than the line does no harm.
+            Some(_) => (bytes.to_vec(), offset + (bytes.len() + charset.mark_bytes()) as u64 + 1, 1),
+            None => (Vec::new(), 1, 0),
+        };
+        let dialect = match named.filter(|_| reading.csv.delimiter.is_none()) {
+            Some(delimiter) => Dialect { delimiter, ..given },
+            None => given,
+        };
+        let is_open = named.is_none()
+            && reading.csv.delimiter.is_none()
+            && layout.delimiter.is_none()
+            && !reading.csv.no_header;
+        let mut best: Option<CsvRows> = None;
+        let mut refusal = None;
+        for dialect in dialect.others().take(if is_open { usize::MAX } else { 1 }) {
+            let Some(mut rows) = line(dialect, end, lines)? else { return Ok(None) };
+            if let Err(reason) = rows.row(None)? {
+                refusal.get_or_insert(Error::data(&rows.lines.path, 0, format!("the header: {reason}")));
+                continue;
+            }
+            let mut buffer = Vec::new();
+            let mut fields = 0..rows.scan.fields.len();
+            let is_text = |field| {
+                let name = rows.value(field, BadText::Reject, &mut buffer);
+                name.is_ok_and(|(name, _)| name == reading.text())
+            };
+            if fields.any(is_text) {
+                return Ok(Some((rows, before)));
+            }
+            if best.as_ref().is_none_or(|best| best.scan.count < rows.scan.count) {
+                best = Some(rows);
+            }
+        }
+        match (best, refusal) {
+            (Some(best), _) => Ok(Some((best, before))),
+            (None, Some(refusal)) => Err(refusal),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Calls `each` with the offset of every record of a whole file, until it returns `false`.
@@ -297,8 +321,15 @@ impl CsvRows {
     fn scan(&mut self, first: bool) -> End {
         let line = self.lines.line().bytes;
         let charset = self.lines.charset;
-        let text = if charset.unit() == 1 {
+        let text = if charset.unit() == 1 && !self.scan.dialect.has_later_bytes() {
             line
+        } else if charset.unit() == 1 {
+            let more = &line[self.ascii.len()..];
+            match charset.masked(more) {
+                Some(more) => self.ascii.extend_from_slice(&more),
+                None => self.ascii.extend_from_slice(more),
+            }
+            &self.ascii
         } else {
             let more = charset.ascii(&line[charset.unit() * self.ascii.len()..]);
             self.ascii.extend_from_slice(&more);

@@ -24,6 +24,8 @@ pub(super) struct RowReader {
     /// Encoding of the text column.
     charset: Charset,
     bad_text: BadText,
+    /// Whether a null is an empty text.
+    keeps_nulls: bool,
     max_record_bytes: usize,
     /// Field of the id, if the user has named it. A row without it is a reject.
     id_field: Option<String>,
@@ -55,6 +57,7 @@ impl RowReader {
         Ok(RowReader {
             charset: Charset::of_values(reading.encoding.filter(|_| schema::is_binary(column.as_ref()))),
             bad_text: reading.bad_text,
+            keeps_nulls: reading.keeps_nulls,
             max_record_bytes: reading.max_record_bytes,
             id_field: reading.id.clone(),
             id: file.id.map(path),
@@ -115,7 +118,7 @@ impl Reader for RowReader {
                     None => Ok(format!("{path}:{row}")),
                 };
                 let buffers = (&mut self.id_buffer, &mut self.text_buffer, &mut self.number_buffer);
-                match record(records, self.charset, self.bad_text, buffers, place) {
+                match record(records, self.charset, (self.bad_text, self.keeps_nulls), buffers, place) {
                     Ok((id, text, replaced)) => {
                         batch.push_decoded(id, text, replaced);
                         batch.set_priority(priority.unwrap_or_default());
@@ -148,13 +151,14 @@ type RowRefusal<'a> = (String, &'a [u8]);
 fn record<'a>(
     records: &'a ParquetRecords,
     charset: Charset,
-    bad_text: BadText,
+    (bad_text, keeps_nulls): (BadText, bool),
     (id_buffer, text_buffer, number_buffer): (&'a mut String, &'a mut Vec<u8>, &'a mut String),
     default_id: impl FnOnce() -> Result<String, String>,
 ) -> Result<(&'a str, &'a str, bool), RowRefusal<'a>> {
     let row = records.next;
     let bytes = match records.text.bytes(row) {
         Some(bytes) => bytes,
+        None if records.text.is_null(row) && keeps_nulls => &[],
         None if records.text.is_null(row) => return Err(("the text is null".to_owned(), &[])),
         None => {
             number_buffer.clear();

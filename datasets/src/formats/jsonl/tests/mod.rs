@@ -104,7 +104,7 @@ fn a_line_that_is_no_document_is_one_reject_with_its_reason() {
         ("{\"text\":\"a\tb\"}", "control character"),
         ("{\"text\":\"\\ud800\"}", "hex escape"),
         ("\"text\"", "not a JSON object"),
-        ("[{\"text\":\"a\"}]", "not a JSON object"),
+        ("[{\"text\":\"a\"}]", "a JSON array, where each line must be a JSON object"),
         ("\0\0", "not a JSON object"),
         (&deep, "nested deeper than 128"),
     ] {
