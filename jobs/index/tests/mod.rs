@@ -184,11 +184,6 @@ fn assert_answer(
     assert_eq!(answer.matches, first.collect::<Vec<_>>());
 }
 
-/// Returns the priority of the documents with an id: each second id has none.
-fn priority(id: u8) -> Priority {
-    if id.is_multiple_of(2) { Priority::default() } else { Priority(id.into()) }
-}
-
 fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index").to_string_lossy().into_owned();
@@ -204,6 +199,8 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let mut list = NaiveList { method: index.method.clone(), docs: Vec::new(), texts: settings.texts };
     let mut preparer = Preparer::of(&index);
     let has_distance = index.keys.distance().is_some();
+    // Each second id has no priority.
+    let priority = |id: u8| Priority(u64::from(id) * u64::from(id % 2));
     let mut prepare = |id: u8, text: &str| {
         let mut batch = DocBatch::new(0, 0);
         batch.push(&id.to_string(), text);

@@ -20,6 +20,5 @@ pub(crate) mod tests;
 
 pub(crate) use self::by_rename::vanish;
 pub(crate) use self::lock::{Lock, LockOwner};
-pub(crate) use self::output_folder::OutputFolder;
+pub(crate) use self::output_folder::{EarlierWork, OutputFolder};
 pub(crate) use self::parts::SplitParts;
-pub(crate) use self::take_over::EarlierWork;

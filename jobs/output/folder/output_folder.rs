@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::bundles::Bundles;
 use super::lock::{Lock, LockOwner};
 use super::run_folder::{KEY, RunFolder};
-use super::take_over::EarlierWork;
 use super::{by_rename, by_upload};
 use crate::cli::exit::{WrongUse, while_running, would_come_again};
 use crate::cli::terminal::say;
@@ -28,6 +27,19 @@ use crate::output::requests::read;
 const LOOKS: u32 = 20;
 /// Pause between two of these looks.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// What an earlier run that did not end has left of an output.
+pub(crate) enum EarlierWork {
+    /// It is gone on with: numbers of splits that are mapped, and of those that are written.
+    Resumed {
+        /// Splits that are mapped.
+        mapped: usize,
+        /// Splits that are written.
+        written: usize,
+    },
+    /// It is of no use, since options or input were others.
+    OfOtherKey,
+}
 
 /// Output folder that is not yet committed, as one process of a run sees it.
 ///

@@ -12,25 +12,12 @@ use cluster::{Showing, Stores, one_line};
 use super::by_upload;
 use super::fence::other_runs;
 use super::lock::LockOwner;
-use super::output_folder::{OutputFolder, refuse_existing};
+use super::output_folder::{EarlierWork, OutputFolder, refuse_existing};
 use super::run_folder::{EARLIER, KEY, PARTS};
 use crate::cli::terminal::say;
 use crate::output::key::Key;
 use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::{put, read};
-
-/// What an earlier run that did not end has left of an output.
-pub(crate) enum EarlierWork {
-    /// It is gone on with: numbers of splits that are mapped, and of those that are written.
-    Resumed {
-        /// Splits that are mapped.
-        mapped: usize,
-        /// Splits that are written.
-        written: usize,
-    },
-    /// It is of no use, since options or input were others.
-    OfOtherKey,
-}
 
 impl OutputFolder {
     /// Finishes the commits that dead runs have decided in an output, and keeps these runs from deciding anything more: their
