@@ -21,6 +21,7 @@ pub use confined::{Bounds, EXTRACT, Extractors, serve};
 pub use deflate::{DeflatePart, UndoneFile};
 pub use error::{Error, MissingField};
 pub use formats::csv::{CsvChar, CsvReading};
+pub use formats::format_named;
 pub use formats::sequence_file::Codec;
 pub use formats::unknown::{UNKNOWN, unknown_format};
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};

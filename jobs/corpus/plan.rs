@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use cluster::{InputFile, Stores, TablePartition, has_hidden_part, path_of_text};
-use datasets::{Cuts, FORMATS, Format, UNKNOWN, unknown_format};
+use datasets::{Cuts, FORMATS, Format, UNKNOWN, format_named, unknown_format};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
 
@@ -326,34 +326,11 @@ impl Plan {
     }
 }
 
-/// Other names that formats go by.
-const OTHER_NAMES: [(&str, &str); 15] = [
-    ("json", "jsonl"),
-    ("ndjson", "jsonl"),
-    ("jsonlines", "jsonl"),
-    ("text", "lines"),
-    ("txt", "lines"),
-    ("plain", "lines"),
-    ("sequence", "sequencefile"),
-    ("seq", "sequencefile"),
-    ("sogou", "sogoucs"),
-    ("weibo", "weibo-csv"),
-    ("tan", "tancorp"),
-    ("pq", "parquet"),
-    ("pdf", "office"),
-    ("docx", "office"),
-    ("word", "office"),
-];
-
 /// Returns the format of that name.
 fn named(name: &str) -> Result<&'static dyn Format> {
-    let lower = name.to_ascii_lowercase();
-    let same = OTHER_NAMES.iter().find(|(other, _)| *other == lower).map_or(&*lower, |(_, name)| name);
-    let Some(format) = FORMATS.iter().find(|format| format.name() == same) else {
-        let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
-        bail!(WrongUse(format!("no format is called \"{name}\"; there are {}", names.join(", "))));
-    };
-    Ok(*format)
+    let names = || FORMATS.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+    format_named(name)
+        .ok_or_else(|| WrongUse(format!("no format is called \"{name}\"; there are {}", names())).into())
 }
 
 /// Returns the format of each file. At least one must be known.

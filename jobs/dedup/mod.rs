@@ -101,8 +101,11 @@ impl Args {
     /// Those of [`FileOutput::of`]; [`WrongUse`] when several processes would read or write a pipe.
     fn take_file(&mut self, common: &Common) -> Result<()> {
         let (output, inputs) = output_and_inputs(&self.paths)?;
-        if common.is_one_of_several() && (output == STANDARD || inputs.iter().any(|input| is_pipe(input))) {
-            bail!(WrongUse("several processes read and write no pipes: name files or folders".to_owned()));
+        let are_pipes = output == STANDARD || inputs.iter().any(|input| is_pipe(input));
+        if common.is_one_of_several() && (are_pipes || FileOutput::is_file(output, inputs)) {
+            bail!(WrongUse(
+                "several processes read no pipes and write a folder: name one, with / at its end".to_owned()
+            ));
         }
         let local = self.options.input.local_folder();
         self.output.file = FileOutput::of(output, inputs, &self.file, (self.output.overwrite, &local))?;

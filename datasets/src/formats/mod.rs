@@ -13,3 +13,31 @@ pub(crate) mod sogou;
 pub(crate) mod tancorp;
 pub(crate) mod tree;
 pub(crate) mod unknown;
+
+use crate::{FORMATS, Format};
+
+/// Other names that formats go by.
+const OTHER_NAMES: [(&str, &str); 15] = [
+    ("json", "jsonl"),
+    ("ndjson", "jsonl"),
+    ("jsonlines", "jsonl"),
+    ("text", "lines"),
+    ("txt", "lines"),
+    ("plain", "lines"),
+    ("sequence", "sequencefile"),
+    ("seq", "sequencefile"),
+    ("sogou", "sogoucs"),
+    ("weibo", "weibo-csv"),
+    ("tan", "tancorp"),
+    ("pq", "parquet"),
+    ("pdf", "office"),
+    ("docx", "office"),
+    ("word", "office"),
+];
+
+/// Returns the format of a name, which may be another one that people give it, in upper or lower case.
+pub fn format_named(name: &str) -> Option<&'static dyn Format> {
+    let lower = name.to_ascii_lowercase();
+    let name = OTHER_NAMES.iter().find(|(other, _)| *other == lower).map_or(&*lower, |(_, name)| name);
+    FORMATS.iter().copied().find(|format| format.name() == name)
+}

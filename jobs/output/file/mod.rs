@@ -87,6 +87,11 @@ impl Drop for HiddenFolder {
 }
 
 impl FileOutput {
+    /// Whether an output is one file or the standard output.
+    pub fn is_file(output: &str, inputs: &[String]) -> bool {
+        !is_folder(output, inputs)
+    }
+
     /// Returns the file that an output is; `None` if it is a folder. `local`: folder for temporary files.
     ///
     /// # Errors
