@@ -46,6 +46,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &formats::parquet::PARQUET,
     &formats::sequence_file::SEQUENCE_FILE,
     &formats::office::OFFICE,
+    &formats::jsonl::array::JSON_ARRAY,
     &formats::jsonl::JSONL,
     &formats::csv::WEIBO_CSV,
     &formats::csv::CSV,
@@ -126,12 +127,14 @@ impl Reading {
     /// Default of [`Reading::block_bytes`], unless memory is limited. It is the longest window that `zstd -d`
     /// accepts.
     pub const BLOCK_BYTES: usize = 128 << 20;
+    /// Most [`Reading::block_bytes`]. It is the longest window that zstd makes.
+    pub const MOST_BLOCK_BYTES: usize = 1 << 31;
     /// Least [`Reading::block_bytes`]. Blocks of Hadoop and pages of Parquet have about 1 MB.
     pub const LEAST_BLOCK_BYTES: usize = 2 << 20;
 
     /// Returns the binary logarithm of the longest Zstandard window that fits.
     pub(crate) fn window_log(&self) -> u32 {
-        self.block_bytes.ilog2().min(Self::BLOCK_BYTES.ilog2())
+        self.block_bytes.ilog2().min(Self::MOST_BLOCK_BYTES.ilog2())
     }
 
     /// Returns the field that holds the id, and whether a record without it is an error.

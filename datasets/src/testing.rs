@@ -232,14 +232,14 @@ pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: 
         let copied: Vec<u8> = parts.names().iter().flat_map(|name| parts.bytes(name)).collect();
         assert_eq!(copied, kept, "cut at {cuts:?}");
     }
-    for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
+    for compression in [Compression::None, Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
         check_contents(format, &format!("{path}{}", compression.suffix()), compression, bytes, kept);
     }
     expected
 }
 
-/// Checks that the file, compressed, gives the same records and the same kept ones however its contents are
-/// cut.
+/// Checks that the file, compressed so, gives the same records and the same kept ones however its contents are
+/// cut, if they may be.
 fn check_contents(format: &dyn Format, path: &str, compression: Compression, bytes: &[u8], kept: &[u8]) {
     if format.cuts(path) != Cuts::Contents {
         return;

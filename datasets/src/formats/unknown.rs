@@ -64,7 +64,7 @@ fn refuse_contents(piece: &Piece) -> Result<(), Error> {
 }
 
 /// Endings of files that other programs make readable, and how.
-const OTHERS: [(&str, &str); 16] = [
+const OTHERS: [(&str, &str); 18] = [
     (".xz", "compressed by xz, which is not read: decompress it by xz -d, or compress it by zstd"),
     (".lzma", "compressed by xz, which is not read: decompress it by xz -d, or compress it by zstd"),
     (".lz4", "compressed by lz4, which is not read: decompress it by lz4 -d, or compress it by zstd"),
@@ -76,6 +76,9 @@ const OTHERS: [(&str, &str); 16] = [
     (".br", "compressed by Brotli, which is not read: decompress it by brotli -d"),
     (".zip", "a ZIP archive, which is not read: unpack it, and name the folder"),
     (".tar", "a tar archive, which is not read: unpack it, and name the folder"),
+    (".tar.gz", "a tar archive, which is not read: unpack it, and name the folder"),
+    (".tar.zst", "a tar archive, which is not read: unpack it, and name the folder"),
+    (".tar.bz2", "a tar archive, which is not read: unpack it, and name the folder"),
     (".tgz", "a tar archive, which is not read: unpack it, and name the folder"),
     (".rar", "a RAR archive, which is not read: unpack it, and name the folder"),
     (".7z", "a 7z archive, which is not read: unpack it, and name the folder"),
@@ -83,8 +86,13 @@ const OTHERS: [(&str, &str); 16] = [
     (".xls", "a spreadsheet, which is not read: save it as CSV"),
     (".avro", "of Avro, which is not read: Spark writes it as Parquet"),
     (".orc", "of ORC, which is not read: Spark writes it as Parquet"),
-    (".json", "JSON, but no JSON lines: jq -c . makes lines of it, and jq -c '.[]' of an array"),
 ];
+
+/// Whether a file is known by its name to be of a format that is not read.
+pub(super) fn is_other(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    OTHERS.iter().any(|(ending, _)| lower.ends_with(ending))
+}
 
 /// Returns the reason why a file of an unknown format is not read, and what to do about it, by its name.
 pub fn unknown_format(path: &str) -> String {

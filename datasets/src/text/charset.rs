@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{BIG5, EUC_KR, SHIFT_JIS, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 
 use super::decode::decode_slowly;
 use super::detect::{Recognition, recognise, surely_utf8, utf16_without_mark};
@@ -159,30 +159,6 @@ impl Charset {
     pub fn ascii<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let Some(little) = self.utf16() else { return Cow::Borrowed(bytes) };
         Cow::Owned(bytes.chunks(2).map(|unit| ascii_unit(unit, little)).collect())
-    }
-
-    /// Returns `bytes` of the same length in which later bytes of characters are no ASCII, for formats whose marks may be among
-    /// `@[\]^_{|}~`; `None` if the encoding has no such bytes.
-    pub fn masked(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let Encoding(encoding) = self.of_record(bytes);
-        if ![GB18030.0, BIG5, SHIFT_JIS, EUC_KR].contains(&encoding) {
-            return None;
-        }
-        let (mut masked, mut at) = (bytes.to_vec(), 0);
-        while at < bytes.len() {
-            let width = match (bytes[at], bytes.get(at + 1)) {
-                (0..0x80, _) => 1,
-                (0xa1..=0xdf, _) if encoding == SHIFT_JIS => 1,
-                (_, Some(b'0'..=b'9')) if encoding == GB18030.0 => 4,
-                _ => 2,
-            };
-            let end = (at + width).min(bytes.len());
-            if bytes[at] >= 0x80 {
-                masked[at..end].fill(0x80);
-            }
-            at = end;
-        }
-        Some(masked)
     }
 
     /// Encodes text that is to be added to `record`, in the record's encoding.

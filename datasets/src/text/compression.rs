@@ -147,7 +147,8 @@ pub(crate) fn window_too_long(error: &str, window_log: u32) -> Option<String> {
         let mebibytes = (1_u64 << window_log) >> 20;
         format!(
             "its Zstandard window is longer than the {mebibytes} MiB that are held; compress it again with zstd \
-             --long={window_log}, or give more --memory if that is limited"
+             --long={window_log}, or give more --memory: an eighth of it, divided by the workers, may be a window, so 16G and \
+             --workers 1 read what zstd --long=31 wrote"
         )
     })
 }

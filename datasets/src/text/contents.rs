@@ -9,6 +9,7 @@ use operators::{GrowingFile, SpillBudget};
 
 use super::background::{ReadFailure, spawn};
 use super::compression::{COMPRESSED, Compression};
+use super::json::values::RecordLayout;
 use crate::{Error, Reading};
 
 /// Number of bytes of a compressed file by which the length of its contents is estimated.
@@ -40,14 +41,20 @@ impl Contents {
     }
 
     /// Starts the thread that decompresses the file, if none has been started.
-    pub fn begin(&self, blob: &Arc<dyn Blob>, compression: Compression, reading: &Reading) {
+    pub fn begin(
+        &self,
+        blob: &Arc<dyn Blob>,
+        compression: Compression,
+        layout: RecordLayout,
+        reading: &Reading,
+    ) {
         self.begun.call_once(|| {
             let (copy, ended) = (Arc::clone(&self.copy), Arc::clone(&self.copy));
             let (input, window_log) = (Arc::clone(blob), reading.window_log());
             spawn(
                 "decompress",
                 blob,
-                move || copy.write(input, compression, window_log),
+                move || copy.write(input, compression, layout, window_log),
                 move |result| {
                     let _first = result.map_err(|failure| ended.failure.set(failure));
                     ended.file.end();
@@ -76,12 +83,13 @@ impl ContentsCopy {
         &self,
         blob: Arc<dyn Blob>,
         compression: Compression,
+        layout: RecordLayout,
         window_log: u32,
     ) -> Result<(), ReadFailure> {
         let path = blob.path().to_owned();
         let failed = |offset, error| ReadFailure::of(&Error::reading(&path, offset, error));
         let input = compression.decode(BlobReader::new(blob, 0, u64::MAX), window_log);
-        let mut input = input.map_err(|error| failed(0, error))?;
+        let mut input = layout.lines(input.map_err(|error| failed(0, error))?);
         let (mut block, mut offset, mut more) = (vec![0; GrowingFile::BLOCK_BYTES], 0, Ok(true));
         while matches!(more, Ok(true)) {
             if self.abandoned.load(Ordering::Relaxed) {

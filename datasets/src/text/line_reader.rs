@@ -1,15 +1,18 @@
 //! Lines of a file, compressed or not. All text formats find their records with them.
 
-use std::io::{self, Read};
-use std::sync::Arc;
+mod open;
+#[cfg(test)]
+mod tests;
 
-use cluster::BlobReader;
+use std::io::{self, Read};
+
 use operators::Reject;
 
 use super::charset::Charset;
 use super::compression::{Compression, window_too_long};
 use super::encoding::RecognisedEncoding;
-use crate::{Error, Piece, Reading};
+use super::json::values::RecordLayout;
+use crate::Error;
 
 /// The lines of a piece, in order. A line belongs to the piece in which its first byte lies.
 ///
@@ -32,6 +35,7 @@ pub(crate) struct Lines {
     pub path: String,
     /// Compression of the file.
     pub compression: Compression,
+    layout: RecordLayout,
     /// Encoding of the text.
     pub charset: Charset,
     input: Box<dyn Read + Send>,
@@ -82,101 +86,12 @@ impl Lines {
     /// Buffer length above which the buffer is freed once the long line in it was passed, in bytes.
     const KEPT_BYTES: usize = 16 << 20;
 
-    /// Opens the lines that start in the piece.
-    pub fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        Self::open_behind(piece, reading, None)
-    }
-
-    /// Opens the lines that start in the piece or before it, from the line at `start` on.
-    pub fn open_from(start: u64, piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        Self::open_behind(piece, reading, Some(start))
-    }
-
-    fn open_behind(piece: &Piece, reading: &Reading, start: Option<u64>) -> Result<Self, Error> {
-        let path = piece.blob.path().to_owned();
-        let mut head = vec![0; Charset::HEAD_BYTES.min(piece.blob.bytes() as usize)];
-        let length = piece.blob.read_full_at(0, &mut head)?;
-        head.truncate(length);
-        let compression = match &head[..] {
-            [] => Compression::None, // an empty file has no lines, whatever its name
-            head => Compression::of(&path, head),
-        };
-        let mut whole = length as u64 == piece.blob.bytes();
-        let contents = piece.shared.contents.as_ref().filter(|_| compression != Compression::None);
-        if let Some(contents) = contents {
-            contents.begin(&piece.blob, compression, reading);
-            // The text before damage is read first.
-            head.clear();
-            let input = contents.reader(&path, 0).take(Charset::HEAD_BYTES as u64).read_to_end(&mut head);
-            whole = input.is_ok() && head.len() < Charset::HEAD_BYTES;
-        }
-        let divided = contents.is_some() || compression == Compression::None;
-        let charset = Charset::of(&head, whole, reading.encoding);
-        // A line starts at the piece's first byte only if a newline lies before it.
-        let unit = charset.unit() as u64;
-        let from = match start {
-            Some(start) => start,
-            None if divided && piece.start > 0 => (piece.start - 1) / unit * unit,
-            None => 0,
-        };
-        let input: Box<dyn Read + Send> = match contents {
-            Some(contents) => Box::new(contents.reader(&path, from)),
-            None => {
-                let input = BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX);
-                let input = if divided { input.ahead_to(piece.end) } else { input };
-                compression.decode_file(&path, input, reading)?
-            }
-        };
-        let mut lines = Lines {
-            path,
-            compression,
-            charset,
-            input,
-            failed: None,
-            offset: from,
-            end: match (divided, piece.start) {
-                (true, _) => piece.end,
-                (false, 0) => u64::MAX,
-                (false, _) => 0,
-            },
-            buffer: Vec::new(),
-            start: 0,
-            filled: 0,
-            record_bytes: 0,
-            long_head: None,
-            line_offset: 0,
-            max_bytes: reading.max_record_bytes,
-            window_log: reading.window_log(),
-        };
-        if !divided && piece.start == 0 {
-            lines.recognise(reading);
-        }
-        if start.is_none() && divided && piece.start > 0 {
-            lines.pass_line()?;
-        }
-        Ok(lines)
-    }
-
     /// Adds the lines behind the piece, up to the end of the file.
     pub fn past_end(mut self) -> Self {
         if self.end > 0 {
             self.end = u64::MAX;
         }
         self
-    }
-
-    /// Recognises the encoding of the decompressed contents.
-    fn recognise(&mut self, reading: &Reading) {
-        let mut more = true;
-        while more && self.filled < Charset::HEAD_BYTES {
-            // The text before the damage is read first.
-            more = self.read_more().unwrap_or_else(|error| {
-                self.failed = Some(error);
-                false
-            });
-        }
-        let ended = !more && self.failed.is_none();
-        self.charset = Charset::of(&self.buffer[..self.filled], ended, reading.encoding);
     }
 
     /// Returns the reason for rejecting a line that is too long.
@@ -277,7 +192,15 @@ impl Lines {
         };
         let mark_bytes = self.mark_bytes();
         let bytes = bytes.get(mark_bytes..).unwrap_or_default();
-        Line { offset: self.line_offset + mark_bytes as u64, bytes, whole: self.long_head.is_none() }
+        let (offset, whole) = (self.line_offset + mark_bytes as u64, self.long_head.is_none());
+        match self.layout {
+            RecordLayout::Lines => Line { offset, bytes, whole },
+            RecordLayout::JsonValues => {
+                let value = bytes.trim_ascii_start();
+                let offset = offset + (bytes.len() - value.len()) as u64;
+                Line { offset, bytes: value.trim_ascii_end(), whole }
+            }
+        }
     }
 
     /// Returns the length of the record's byte order mark. Only a record at the beginning of the file has
@@ -378,14 +301,14 @@ impl Lines {
         match Error::reading(&self.path, self.offset, error) {
             Error::Data { path, offset, reason } => {
                 let name = self.compression.name();
-                let reason = window_too_long(&reason, self.window_log)
-                    .unwrap_or_else(|| format!("damaged or cut short as {name}: {reason}"));
+                let reason = match self.compression {
+                    Compression::None => reason,
+                    _ => window_too_long(&reason, self.window_log)
+                        .unwrap_or_else(|| format!("damaged or cut short as {name}: {reason}")),
+                };
                 Error::Data { path, offset, reason }
             }
             other => other,
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -12,7 +12,6 @@ pub(crate) mod encoding;
 pub(crate) mod gb18030;
 pub(crate) mod head;
 pub(crate) mod json;
-pub(crate) mod json_paths;
 pub(crate) mod line_numbers;
 pub(crate) mod line_reader;
 pub(crate) mod record_starts;

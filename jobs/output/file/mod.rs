@@ -30,7 +30,7 @@ use crate::corpus::output_layout::{REPORT, SUCCESS};
 use crate::corpus::plan::Plan;
 
 /// Formats whose files may follow each other.
-const LINES: [&str; 3] = ["jsonl", "lines", "sogoucs"];
+const LINES: [&str; 4] = ["jsonl", "json-array", "lines", "sogoucs"];
 /// What a run may leave in the folder that it writes.
 const OF_A_RUN: [&str; 10] = [
     "_temporary",
@@ -90,6 +90,14 @@ impl FileOutput {
     /// Whether an output is one file or the standard output.
     pub fn is_file(output: &str, inputs: &[String]) -> bool {
         !is_folder(output, inputs)
+    }
+
+    /// Whether an output has the name of a file, and is not there as a folder.
+    pub fn is_named(output: &str) -> bool {
+        !output.contains("://")
+            && !output.ends_with('/')
+            && ending(output).is_some()
+            && !path_of_text(output).is_dir()
     }
 
     /// Returns the file that an output is; `None` if it is a folder. `local`: folder for temporary files.
@@ -155,7 +163,7 @@ impl FileOutput {
         let (format, uri) = (split.format.name(), split.uri());
         if split.format.file_is_record() {
             bail!(WrongUse(format!(
-                "\"{uri}\" is one document, and a clean corpus of one file is a folder: name one"
+                "\"{uri}\" is read as one document: --format lines reads each of its lines as one"
             )));
         }
         let mut head = vec![0; FileHead::BYTES];

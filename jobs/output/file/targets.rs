@@ -12,9 +12,9 @@ use crate::cli::report_file::ReportFile;
 
 /// Endings of names by which an output is a file, each with the formats that it may have.
 const ENDINGS: [(&str, &[&str]); 12] = [
-    ("jsonl", &["jsonl"]),
-    ("ndjson", &["jsonl"]),
-    ("json", &["jsonl"]),
+    ("jsonl", &["jsonl", "json-array"]),
+    ("ndjson", &["jsonl", "json-array"]),
+    ("json", &["jsonl", "json-array"]),
     ("csv", &["csv", "weibo-csv"]),
     ("tsv", &["tsv", "csv"]),
     ("txt", &["lines", "sogoucs"]),

@@ -3,6 +3,10 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use encoding_rs::{BIG5, EUC_KR, SHIFT_JIS};
+
+use crate::text::encoding::{Encoding, GB18030};
+
 /// How the user says that CSV is written. What is `None` is found out from the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CsvReading {
@@ -131,6 +135,29 @@ impl Dialect {
         }
         record.push(quote);
     }
+}
+
+/// Returns `bytes` of the same length in which later bytes of characters are no ASCII, since some may look like the characters of a dialect, as
+/// `@[\\]^_{|}~` do; `None` if the encoding has no such bytes.
+pub(super) fn masked(Encoding(encoding): Encoding, bytes: &[u8]) -> Option<Vec<u8>> {
+    if ![GB18030.0, BIG5, SHIFT_JIS, EUC_KR].contains(&encoding) {
+        return None;
+    }
+    let (mut masked, mut at) = (bytes.to_vec(), 0);
+    while at < bytes.len() {
+        let width = match (bytes[at], bytes.get(at + 1)) {
+            (0..0x80, _) => 1,
+            (0xa1..=0xdf, _) if encoding == SHIFT_JIS => 1,
+            (_, Some(b'0'..=b'9')) if encoding == GB18030.0 => 4,
+            _ => 2,
+        };
+        let end = (at + width).min(bytes.len());
+        if bytes[at] >= 0x80 {
+            masked[at..end].fill(0x80);
+        }
+        at = end;
+    }
+    Some(masked)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, masked};
 use super::scan::{End, MAX_FIELDS, Scan, without_newline};
 use crate::text::charset::{Charset, Illegal};
 use crate::text::line_reader::{Extended, Lines};
@@ -154,9 +154,10 @@ impl CsvRows {
             }
         }
         match (best, refusal) {
-            (Some(best), _) => Ok(Some((best, before))),
-            (None, Some(refusal)) => Err(refusal),
-            (None, None) => Ok(None),
+            // One field is what any delimiter finds that is not there.
+            (Some(best), refusal) if refusal.is_none() || best.scan.count > 1 => Ok(Some((best, before))),
+            (_, Some(refusal)) => Err(refusal),
+            (_, None) => Ok(None),
         }
     }
 
@@ -325,7 +326,7 @@ impl CsvRows {
             line
         } else if charset.unit() == 1 {
             let more = &line[self.ascii.len()..];
-            match charset.masked(more) {
+            match charset.of_one(more).encoding().and_then(|encoding| masked(encoding, more)) {
                 Some(more) => self.ascii.extend_from_slice(&more),
                 None => self.ascii.extend_from_slice(more),
             }

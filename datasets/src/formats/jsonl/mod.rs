@@ -1,6 +1,7 @@
-//! This format reads JSON lines: one object a line, plain or compressed. It uses `text` and `parts`. `pack.rs` writes lines of
-//! whole files.
+//! This format reads JSON lines: one object a line, plain or compressed. It uses `text` and `parts`. `array.rs` reads arrays and
+//! objects that span lines by it; `pack.rs` writes lines of whole files.
 
+pub(crate) mod array;
 mod pack;
 
 use std::ops::Range;
@@ -13,7 +14,7 @@ use crate::parts::cut_text::without;
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::json::JsonDocument;
-use crate::text::json_paths::JsonPaths;
+use crate::text::json::paths::JsonPaths;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
@@ -74,16 +75,12 @@ impl Format for Jsonl {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let lines = Lines::open(piece, reading)?;
-        let reading = reading.clone();
-        let (buffer, place, without_field) = Default::default();
-        Ok(Box::new(JsonlReader { lines, reading, buffer, place, without_field }))
+        Ok(Box::new(JsonlReader::new(Lines::open(piece, reading)?, reading)))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(CopyWriter::new(parts, ".jsonl", reading, |piece, reading| {
-            let text_field = reading.text().to_owned();
-            Ok(JsonLines { lines: Lines::open(piece, reading)?, text_field, buffer: Vec::new() })
+            Ok(JsonLines::new(Lines::open(piece, reading)?, reading))
         }))
     }
 
@@ -107,6 +104,13 @@ struct JsonlReader {
     place: String,
     /// Error of the first line without a requested field.
     without_field: Option<MissingField>,
+}
+
+impl JsonlReader {
+    fn new(lines: Lines, reading: &Reading) -> Self {
+        let (buffer, place, without_field) = Default::default();
+        JsonlReader { lines, reading: reading.clone(), buffer, place, without_field }
+    }
 }
 
 /// Number of a line's field names that are listed to a user who asked for another one.
@@ -170,6 +174,12 @@ struct JsonLines {
     text_field: String,
     /// Buffer for lines that must be decoded.
     buffer: Vec<u8>,
+}
+
+impl JsonLines {
+    fn new(lines: Lines, reading: &Reading) -> Self {
+        JsonLines { lines, text_field: reading.text().to_owned(), buffer: Vec::new() }
+    }
 }
 
 impl CopySource for JsonLines {

@@ -14,6 +14,7 @@ use operators::{DocBatch, Reject};
 pub(crate) use self::extract::extract;
 use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
 use super::tree::{TreeWriter, read_file};
+use super::unknown::is_other;
 use crate::confined::{Bounds, ConfinedTask, Extractors};
 use crate::text::compression::has_suffix;
 use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
@@ -38,6 +39,9 @@ impl Format for Office {
 
     /// Recognises by extension, or by the first bytes.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        if is_other(path) && !has_suffix(path, ".zip") {
+            return false;
+        }
         let named = [".docx", ".pdf", ".doc", ".zip"].iter().any(|suffix| has_suffix(path, suffix));
         named || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
     }

@@ -1,6 +1,7 @@
 //! Lines that are too long, joined, or of an empty file.
 
 use super::*;
+use crate::Reading;
 use crate::testing::{MemoryBlob, pieces};
 
 fn at_most(max_record_bytes: usize) -> Reading {

@@ -98,3 +98,17 @@ fn damage_of_a_compressed_file_never_passes_in_silence() {
         assert!(silent < 200, "{path}: {silent} mutants are as good as the file");
     }
 }
+
+#[test]
+fn a_long_window_of_zstandard_is_read_where_blocks_may_be_as_long() {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(29).unwrap();
+    encoder.write_all(b"{\"id\":1,\"text\":\"a\"}\n").unwrap();
+    let blob = MemoryBlob::shared("/a.jsonl.zst", &encoder.finish().unwrap(), 1000);
+    for (block_bytes, docs) in [(Reading::BLOCK_BYTES, 0), (1 << 29, 1), (usize::MAX >> 1, 1)] {
+        let reading = Reading { block_bytes, ..Reading::default() };
+        let (records, failed) = read(&JSONL, &pieces(&blob, &[]), &reading);
+        assert_eq!(records.len(), docs, "{failed:?}");
+        assert_eq!(failed.is_none(), docs == 1, "{failed:?}");
+    }
+}

@@ -1,5 +1,8 @@
 //! Extraction of the id, the text and the priority from a line of JSON, without building the rest of it.
 
+pub(crate) mod paths;
+pub(crate) mod values;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +11,7 @@ use operators::Priority;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::json_paths::{JsonPaths, mended};
+use self::paths::{JsonPaths, mended};
 use crate::{BadText, Reading, no_number};
 
 /// Largest depth of objects and lists. Readers of our output have the same limit.
@@ -68,7 +71,9 @@ fn document_of<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>,
     match text.trim_ascii_start().chars().next() {
         Some('{') => {}
         Some('[') => {
-            return Err("a JSON array, where each line must be a JSON object".to_owned().into());
+            return Err("a JSON array, where each line must be a JSON object: --format json-array reads it"
+                .to_owned()
+                .into());
         }
         _ => return Err("not a JSON object at byte 0 of the line".to_owned().into()),
     }
@@ -204,6 +209,10 @@ pub(crate) fn escaped(json: &str) -> String {
 /// is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
+    if let Some((_, field)) = message.split_once("invalid type: null, expected a string in ") {
+        let field = field.split(" at line ").next().unwrap_or_default();
+        return format!("null in {field}, which --null-text keep takes for an empty text");
+    }
     let message = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
     format!("{message} at byte {} of the line", error.column().saturating_sub(1))
 }
