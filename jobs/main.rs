@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
 use jobs::commands::{
@@ -114,14 +114,25 @@ fn mistake(error: &clap::Error, line: &[OsString]) -> String {
         _ => None,
     };
     let words = || line[1..].iter().filter_map(|word| word.to_str());
-    let of_word = || words().any(|word| word == "nightly").then(|| words().find_map(suggestions::of_command));
-    let here = of(ContextKind::InvalidArg).and_then(suggestions::of_option);
+    let command = words().find(|word| Command::command().find_subcommand(word).is_some()).unwrap_or_default();
+    let is_path = |word: &&str| word.contains(['.', '/']);
+    let of_words = || words().filter(|word| !is_path(word)).find_map(suggestions::of_command);
+    let of_word = || (command == "nightly").then(of_words);
+    let typed = of(ContextKind::InvalidArg);
+    let here = typed.and_then(|option| suggestions::of_option(command, option));
     let here = here.or_else(|| of(ContextKind::InvalidSubcommand).and_then(suggestions::of_command));
     if let Some(here) = here.or_else(|| of_word().flatten()) {
         return format!("{mistake}; {here}");
     }
+    if words().next() == Some("help") {
+        return format!("{mistake}; help knows the commands, and {}", help_topics::TOPICS.join(", "));
+    }
+    let is_near = |tip: &&str| {
+        let there = tip.rsplit('\'').nth(1).unwrap_or_default();
+        typed.is_none_or(|typed| suggestions::is_near(typed, there))
+    };
     let similar = paragraphs.map(str::trim).find(|paragraph| paragraph.starts_with("tip: a similar"));
-    similar.map_or(mistake.clone(), |tip| format!("{mistake}; {tip}"))
+    similar.filter(is_near).map_or(mistake.clone(), |tip| format!("{mistake}; {tip}"))
 }
 
 fn main() -> ExitCode {
@@ -140,6 +151,10 @@ fn main() -> ExitCode {
     }
     let mut command = match Command::try_parse_from(&line) {
         Ok(command) => command,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            say(error);
+            return ExitCode::from(2);
+        }
         Err(error) if error.use_stderr() => {
             say(cluster::one_line(&mistake(&error, &line)));
             return ExitCode::from(2);

@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cluster::{path_of_text, text_of_path};
 use datasets::FileHead;
 
-use super::exit::WrongUse;
+use super::exit::{Failure, WrongUse};
 use super::temporary::TemporaryFolder;
 
 /// Name of the standard input and of the standard output on the command line.
@@ -28,12 +28,12 @@ pub(crate) struct PipedInputs {
 }
 
 impl PipedInputs {
-    /// Returns inputs with copies in the place of pipes. `text_field`: the field of the text, by which CSV is told. `local`: folder for
-    /// temporary files.
+    /// Returns inputs with copies in the place of pipes. `text_field`: the field of the text, by which CSV is told; `None` if the user has named
+    /// the format. `local`: folder for temporary files.
     ///
     /// # Errors
     /// Those of the pipes and of the disk; [`WrongUse`] if the standard input is named twice.
-    pub fn copy(&mut self, inputs: &[String], text_field: &str, local: &Path) -> Result<Vec<String>> {
+    pub fn copy(&mut self, inputs: &[String], text_field: Option<&str>, local: &Path) -> Result<Vec<String>> {
         inputs
             .iter()
             .map(
@@ -44,7 +44,7 @@ impl PipedInputs {
             .collect()
     }
 
-    fn copy_one(&mut self, input: &str, text_field: &str, local: &Path) -> Result<String> {
+    fn copy_one(&mut self, input: &str, text_field: Option<&str>, local: &Path) -> Result<String> {
         if input == STANDARD && std::mem::replace(&mut self.takes_stdin, true) {
             bail!(WrongUse("the standard input can be an input once".to_owned()));
         }
@@ -60,8 +60,10 @@ impl PipedInputs {
                 .map_err(Into::into)
                 .and_then(|pipe| copy(pipe, &file, text_field)),
         };
-        let (file, is_told) = copied
-            .with_context(|| format!("could not read \"{input}\" into the folder for temporary files"))?;
+        let (file, is_told) = copied.map_err(|error| match error.is::<Failure>() {
+            true => error,
+            false => error.context(format!("could not read \"{input}\" into the folder for temporary files")),
+        })?;
         self.are_lines |= !is_told;
         Ok(text_of_path(file.as_os_str()))
     }
@@ -78,34 +80,74 @@ pub(crate) fn is_pipe(input: &str) -> bool {
     input == STANDARD || fs::metadata(path_of_text(input)).is_ok_and(is_one_way)
 }
 
-/// Copies a pipe to a file, which gets an ending by its first bytes. Returns the file, and whether these tell a format.
-fn copy(mut pipe: impl Read, path: &Path, text_field: &str) -> Result<(PathBuf, bool)> {
+/// Copies a pipe to a file, which gets an ending by its first bytes. Returns the file, and whether its format is told, by these or by the user.
+fn copy(mut pipe: impl Read, path: &Path, text_field: Option<&str>) -> Result<(PathBuf, bool)> {
     let mut file = File::create(path)?;
     io::copy(&mut pipe, &mut file)?;
     let mut head = Vec::new();
     File::open(path)?.take(FileHead::BYTES as u64).read_to_end(&mut head)?;
     let FileHead { compression, text, .. } = FileHead::of("", &head);
-    let ending = ending(&text, text_field);
+    let Some(text_field) = text_field else {
+        let named = path.with_extension(compression.trim_start_matches('.'));
+        fs::rename(path, &named)?;
+        return Ok((named, true));
+    };
+    let ending =
+        ending(&head, &text, text_field).map_err(|why| WrongUse(format!("what is piped in {why}")))?;
     let named = path.with_extension(format!("{}{compression}", ending.unwrap_or("lines")));
     fs::rename(path, &named)?;
     Ok((named, ending.is_some() || head.is_empty()))
 }
 
-/// Returns the ending of a file whose text begins like this; `None` if it may be plain lines. Formats that are told by their contents have
-/// that of lines, since they are told by any name.
-fn ending(text: &str, text_field: &str) -> Option<&'static str> {
-    if text.trim_start().starts_with('{') {
-        return Some("jsonl");
+/// Delimiters of CSV.
+const DELIMITERS: [char; 4] = ['\t', ',', ';', '|'];
+/// Beginnings of files that are not read, and what makes them readable.
+const OTHERS: [(&[u8], &str); 4] = [
+    (b"PK\x03\x04", "is a ZIP archive, which is not read: unpack it, and name the folder"),
+    (b"\xfd7zXZ\0", "is compressed by xz, which is not read: put xz -d before"),
+    (b"\x04\"M\x18", "is compressed by lz4, which is not read: put lz4 -d before"),
+    (b"7z\xbc\xaf", "is a 7z archive, which is not read: unpack it, and name the folder"),
+];
+
+/// Returns the ending of a file that begins like this; `None` if it is plain lines by all that can be told. Formats that are told by
+/// their contents have that of lines, since they are told by any name. `text`: the same decompressed and decoded.
+///
+/// # Errors
+/// The reason why it is not read, and what to do.
+fn ending(head: &[u8], text: &str, text_field: &str) -> Result<Option<&'static str>, String> {
+    if let Some((_, why)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err((*why).to_owned());
     }
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next()?;
-    if first.starts_with("PAR1") || first.starts_with("SEQ\u{6}") || first == "<doc>" || first == "<docs>" {
-        return Some("lines");
+    let begin = text.trim_start();
+    if let Some(object) = begin.strip_prefix('{') {
+        let is_alone = object.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty());
+        return Ok(Some(if is_alone { "json" } else { "jsonl" }));
     }
-    let header = if first.starts_with("sep=") { lines.next()? } else { first };
+    if begin.strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with(['{', '"', ']'])) {
+        return Ok(Some("json"));
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(5).collect();
+    let Some(first) = lines.first() else { return Ok(None) };
+    if first.starts_with("PAR1") || first.starts_with("SEQ\u{6}") || *first == "<doc>" || *first == "<docs>" {
+        return Ok(Some("lines"));
+    }
+    let header = if first.starts_with("sep=") { lines.get(1).unwrap_or(first) } else { first };
     let is_text = |field: &str| field.trim().trim_matches(['"', '\'']) == text_field;
     let has_text = |delimiter: char| header.contains(delimiter) && header.split(delimiter).any(is_text);
-    ['\t', ',', ';', '|'].into_iter().any(has_text).then_some("csv")
+    if DELIMITERS.into_iter().any(has_text) {
+        return Ok(Some("csv"));
+    }
+    let fields = |delimiter: char| lines.iter().map(move |line| line.matches(delimiter).count());
+    let is_table = |delimiter: char| {
+        let (least, most) = (fields(delimiter).min(), fields(delimiter).max());
+        lines.len() > 1 && least == most && most > Some(0)
+    };
+    match DELIMITERS.into_iter().any(is_table) {
+        true => Err(format!(
+            "looks like a table without the field \"{text_field}\": name the field by --text-field, or the format by --format csv, tsv or lines"
+        )),
+        false => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -114,20 +156,31 @@ mod tests {
 
     #[test]
     fn a_pipe_is_told_by_its_first_bytes() {
+        let told = |text: &str| ending(text.as_bytes(), text, "text");
         for (text, expected) in [
             ("{\"id\":1}", Some("jsonl")),
             ("\n {\"id\":1}", Some("jsonl")),
+            ("[\n  {\"id\": 1}", Some("json")),
+            ("[\"a\",\"b\"]", Some("json")),
+            ("{\n  \"id\": 1}", Some("json")),
             ("id,text\n1,a\n", Some("csv")),
             ("\r\n\"id\";\"text\"\n", Some("csv")),
             ("sep=|\nid|text\n", Some("csv")),
             ("id\ttext\n", Some("csv")),
             ("<doc>\n<url>", Some("lines")),
-            ("the text, as it is\n", None),
+            ("the text, as it is\nand more", None),
+            ("[INFO] a line of a log\n", None),
             ("text\n", None),
+            ("one, line", None),
             ("", None),
         ] {
-            assert_eq!(ending(text, "text"), expected, "{text:?}");
+            assert_eq!(told(text), Ok(expected), "{text:?}");
         }
-        assert_eq!((ending("id,body\n", "body"), ending("id,body\n", "text")), (Some("csv"), None));
+        for (text, word) in
+            [("编号,正文\n1,\"一\n", "--text-field"), ("1\ta\n2\tb\n", "--format"), ("PK\u{3}\u{4}xx", "ZIP")]
+        {
+            assert!(told(text).is_err_and(|why| why.contains(word)), "{text:?}");
+        }
+        assert_eq!(ending(b"id,body\n", "id,body\n", "body"), Ok(Some("csv")));
     }
 }

@@ -1,7 +1,7 @@
 //! What people type who know other programs, and what it is called here.
 
-/// Options of other programs.
-const OPTIONS: [(&[&str], &str); 11] = [
+/// Options of other programs, in the place of those of `dedup`.
+const OF_DEDUP: [(&[&str], &str); 14] = [
     (
         &["--threshold", "--jaccard", "--similarity", "-t"],
         "the threshold is a parameter of the method, such as --method jaccard:0.9; rethreshold raises that of an output",
@@ -16,9 +16,11 @@ const OPTIONS: [(&[&str], &str); 11] = [
             "--num-perm",
             "--bands",
             "--hamming",
+            "--distance",
         ],
         "it is a parameter of the method: see dedup-job help methods",
     ),
+    (&["--exact", "--minhash", "--simhash"], "it is a method: --method exact, minhash or simhash"),
     (&["--force", "-f", "--clobber"], "--overwrite replaces an output"),
     (
         &["-o", "--output", "--out", "--output-dir", "--output-path"],
@@ -29,26 +31,53 @@ const OPTIONS: [(&[&str], &str); 11] = [
         "inputs are arguments without an option, before the output",
     ),
     (
-        &["-j", "--threads", "--jobs", "--num-proc", "--num-workers", "--parallel", "--cores", "-p"],
-        "--workers N says how many threads work",
-    ),
-    (
         &["--cluster", "--clusters"],
         "each output folder has its clusters in OUTPUT/clusters; --master says on which hosts a job runs",
+    ),
+    (
+        &["--output-format"],
+        "records come out as they went in; report OUTPUT --csv or --json writes the tables",
+    ),
+    (&["--in-place", "--inplace"], "the input stays as it is: name another output"),
+    (&["--compression", "--compress"], "records come out compressed as they went in"),
+    (&["--recursive", "-r", "-R"], "folders are read with all that is in them"),
+    (&["--config", "-c"], "there is no file of options: a shell script has them"),
+    (&["--limit", "--subset", "--sample", "-n"], "all records are read: head and shuf draw some before"),
+    (
+        &["--lang", "--language", "--tokenizer"],
+        "the features are a parameter of the method, such as minhash:features=word:5",
+    ),
+];
+
+/// Options of other programs, in the place of those of any command that reads a corpus.
+const OF_CORPUS: [(&[&str], &str); 5] = [
+    (
+        &["-j", "--threads", "--jobs", "--num-proc", "--num-workers", "--parallel", "--cores", "-p"],
+        "--workers N says how many threads work",
     ),
     (
         &["--text-column", "--text", "--column", "--text-key", "--field", "--content-field"],
         "--text-field names the field of the text",
     ),
-    (&["--id-column", "--id", "--id-key", "--key"], "--id-field names the field of the id"),
+    (&["--id-column", "--id-key", "--key"], "--id-field names the field of the id"),
     (&["--tmp", "--tmpdir", "--temp-dir", "--cache-dir"], "--local-dir is the folder for temporary files"),
     (&["--debug", "--log-level"], "--verbose tells more, and --events writes what happens to a file"),
+];
+
+/// Options that some commands have and others do not.
+const OF_COMMANDS: [(&str, &[&str], &str); 6] = [
+    ("eval", &["--labels"], "the labels are the last argument, without an option"),
+    ("demo", &["--force", "--overwrite"], "name a folder that does not exist"),
+    ("why", &["--id"], "the id is an argument, behind the output"),
+    ("show", &["--threshold", "-t"], "--between LOW..HIGH shows pairs of such similarities"),
+    ("report", &["-o", "--output", "--html"], "--to names the file of the page"),
+    ("compare-methods", &["-o", "--output", "--out"], "--to names a folder that keeps the outputs"),
 ];
 
 /// Commands of other programs.
 const COMMANDS: [(&[&str], &str); 6] = [
     (
-        &["run", "deduplicate", "clean", "minhash", "simhash", "exact"],
+        &["run", "deduplicate", "dedupe", "clean", "minhash", "simhash", "exact"],
         "dedup finds near-duplicates and leaves a clean corpus",
     ),
     (&["completion"], "completions writes those of a shell"),
@@ -64,13 +93,24 @@ const COMMANDS: [(&[&str], &str); 6] = [
     (&["ls", "list", "history"], "nightly stats --state FOLDER prints the nights of a state"),
 ];
 
-/// Returns what an option of another program is called here.
-pub fn of_option(option: &str) -> Option<&'static str> {
-    let name = option.split('=').next().unwrap_or_default();
-    OPTIONS.iter().find(|(others, _)| others.contains(&name)).map(|(_, here)| *here)
+/// Returns what an option of another program is called in a command.
+pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
+    let name = option.split('=').next().unwrap_or_default().replace('_', "-");
+    let is_named = |(others, _): &&(&[&str], &'static str)| others.contains(&&*name);
+    let of_command = OF_COMMANDS.iter().find(|(of, others, _)| *of == command && others.contains(&&*name));
+    let of_dedup = || OF_DEDUP.iter().find(is_named).filter(|_| command == "dedup").map(|(_, here)| *here);
+    let of_corpus = || OF_CORPUS.iter().find(is_named).map(|(_, here)| *here);
+    of_command.map(|(.., here)| *here).or_else(of_dedup).or_else(of_corpus)
 }
 
 /// Returns what a command of another program is called here.
 pub fn of_command(command: &str) -> Option<&'static str> {
-    COMMANDS.iter().find(|(others, _)| others.contains(&command)).map(|(_, here)| *here)
+    let is_path = command.contains(['.', '/']);
+    let named = COMMANDS.iter().find(|(others, _)| others.contains(&command)).map(|(_, here)| *here);
+    named.or(is_path.then_some("the command comes first: dedup-job dedup INPUT OUTPUT"))
+}
+
+/// Whether a name that is there is so near that it may be the one that is meant.
+pub fn is_near(typed: &str, there: &str) -> bool {
+    strsim::damerau_levenshtein(typed, there) <= 1 + typed.chars().count() / 6
 }

@@ -109,8 +109,9 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
     // A pipe can be read once, and each method reads it.
     let field = args.input.text_field.as_deref().unwrap_or("text");
     let mut piped = PipedInputs::default();
-    let inputs = piped.copy(&args.inputs, field, &args.input.local_folder())?;
-    if piped.are_lines && args.input.format.is_none() {
+    let told_by = args.input.format.is_none().then_some(field);
+    let inputs = piped.copy(&args.inputs, told_by, &args.input.local_folder())?;
+    if piped.are_lines {
         bail!(WrongUse("what is piped in begins as no known format does: name it with --format".to_owned()));
     }
     let mut runs = Vec::new();

@@ -30,20 +30,53 @@ pub struct Args {
     output: String,
     /// Id of a document
     id: String,
-    /// Id of another document
+    /// Id of another document, which may be the same id where two documents have it
     other: Option<String>,
+    /// File of the document, or the end of its path, where documents of several files have its id; given twice, the second is
+    /// of the other document
+    #[arg(long, value_name = "FILE")]
+    file: Vec<String>,
 }
 
 /// Runs the job; returns 0.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let finished = Finished::open(&Stores::new(), &args.output)?;
+    if args.file.len() > 1 + usize::from(args.other.is_some()) {
+        bail!(WrongUse("--file is given once for each id".to_owned()));
+    }
     let why = Why { common, finished, output: &args.output };
+    let (file, other_file) = (args.file.first(), args.file.get(1));
+    let document = AskedDocument { id: &args.id, file: file.map(String::as_str) };
     let lines = match &args.other {
-        None => why.document(&args.id)?,
-        Some(other) => why.pair(&args.id, other)?,
+        None => why.document(&document)?,
+        Some(other) => {
+            why.pair(&document, &AskedDocument { id: other, file: other_file.map(String::as_str) })?
+        }
     };
     print(lines.join("\n") + "\n")?;
     Ok(0)
+}
+
+/// A document that the user asks for.
+struct AskedDocument<'a> {
+    id: &'a str,
+    /// Its file, or the end of the path of it.
+    file: Option<&'a str>,
+}
+
+impl AskedDocument<'_> {
+    fn is(&self, document: &InputDocument) -> bool {
+        let is_of = |file: &str| {
+            let before = document.path.strip_suffix(file);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/') || file.starts_with('/'))
+        };
+        document.id == self.id && self.file.is_none_or(is_of)
+    }
+
+    fn name(&self) -> String {
+        let file = self.file.map_or(String::new(), |file| format!(" of \"{file}\""));
+        format!("\"{}\"{file}", one_line(self.id))
+    }
 }
 
 struct Why<'a> {
@@ -53,23 +86,34 @@ struct Why<'a> {
 }
 
 impl Why<'_> {
-    fn document(&self, id: &str) -> Result<Vec<String>> {
+    fn document(&self, asked: &AskedDocument) -> Result<Vec<String>> {
         let mut members = Vec::new();
-        self.finished.members(|member| members.extend((member.id == id).then_some(member)))?;
-        if members.is_empty() {
-            let Some(document) = self.with_ids(&[id])?.pop() else { bail!(self.no_document(id)) };
-            let id = one_line(id);
-            return Ok(vec![match self.finished.is_reference(document.place) {
-                true => format!(
-                    "{id} is of the reference, and no pair names it; of identical documents of the reference the first \
-                     stands for all"
-                ),
-                false => format!("{id} was kept: nothing that stays was found to match it"),
-            }]);
+        self.finished.members(|member| members.extend((member.id == asked.id).then_some(member)))?;
+        if members.is_empty() || asked.file.is_some() {
+            let documents = self.documents(&[asked])?;
+            let Some(first) = documents.first() else { bail!(self.no_document(asked)) };
+            members.retain(|member| documents.iter().any(|document| document.place == member.place));
+            if members.is_empty() {
+                let id = one_line(asked.id);
+                return Ok(vec![match self.finished.is_reference(first.place) {
+                    true => format!(
+                        "{id} is of the reference, and no pair names it; of identical documents of the reference the \
+                         first stands for all"
+                    ),
+                    false => format!("{id} was kept: nothing that stays was found to match it"),
+                }]);
+            }
         }
         let mut lines = Vec::new();
         for member in &members {
             lines.extend(self.member(member)?);
+        }
+        if members.len() > 1 && asked.file.is_none() {
+            lines.push(format!(
+                "{} documents in clusters are called {}: --file FILE asks for that of one file",
+                members.len(),
+                asked.name()
+            ));
         }
         Ok(lines)
     }
@@ -128,16 +172,15 @@ impl Why<'_> {
         Ok(lines)
     }
 
-    fn pair(&self, id: &str, other: &str) -> Result<Vec<String>> {
-        let documents = self.with_ids(&[id, other])?;
-        let named = |id: &str| documents.iter().find(|document| document.id == id);
-        let (Some(a), Some(b)) = (named(id), named(other)) else {
-            let missing = if named(id).is_none() { id } else { other };
-            bail!(self.no_document(missing));
+    fn pair(&self, asked: &AskedDocument, other: &AskedDocument) -> Result<Vec<String>> {
+        let documents = self.documents(&[asked, other])?;
+        let (first, second) = match &documents[..] {
+            [first, second] if asked.id == other.id => (first, second),
+            _ => (self.one(asked, &documents)?, self.one(other, &documents)?),
         };
-        let (a, b) = if a.place <= b.place { (a, b) } else { (b, a) };
+        let (a, b) = if first.place <= second.place { (first, second) } else { (second, first) };
         if a.place == b.place {
-            bail!(WrongUse(format!("\"{}\" is one document", one_line(id))));
+            bail!(WrongUse(format!("{} is one document", asked.name())));
         }
         let mut row = None;
         self.finished
@@ -171,15 +214,36 @@ impl Why<'_> {
         Ok(lines)
     }
 
-    /// Reads the documents with these ids in the input.
-    fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
-        let input = self.finished.input(self.common.workers())?;
-        let asked = json!({"output": self.output, "ids": ids});
-        let (watch, progress) = input.watch(&self.common.progress, "why", &asked)?;
-        watch.end(input.with_ids(ids, &progress))
+    /// Returns the document that is asked for, the first one of its file.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is none, or when files have one each.
+    fn one<'d>(&self, asked: &AskedDocument, documents: &'d [InputDocument]) -> Result<&'d InputDocument> {
+        let mut found = documents.iter().filter(|document| asked.is(document));
+        let first = found.next().ok_or_else(|| self.no_document(asked))?;
+        match found.find(|document| document.path != first.path) {
+            Some(next) => bail!(WrongUse(format!(
+                "documents of several files are called {}, such as those of \"{}\" and \"{}\": --file names the file of each",
+                asked.name(),
+                first.path,
+                next.path
+            ))),
+            None => Ok(first),
+        }
     }
 
-    fn no_document(&self, id: &str) -> Failure {
-        WrongUse(format!("the input of \"{}\" has no document called \"{id}\"", self.output))
+    /// Reads the documents that are asked for in the input, sorted by position.
+    fn documents(&self, asked: &[&AskedDocument]) -> Result<Vec<InputDocument>> {
+        let input = self.finished.input(self.common.workers())?;
+        let ids: Vec<&str> = asked.iter().map(|asked| asked.id).collect();
+        let of_watch = json!({"output": self.output, "ids": ids});
+        let (watch, progress) = input.watch(&self.common.progress, "why", &of_watch)?;
+        let mut documents = watch.end(input.with_ids(&ids, &progress))?;
+        documents.retain(|document| asked.iter().any(|asked| asked.is(document)));
+        Ok(documents)
+    }
+
+    fn no_document(&self, asked: &AskedDocument) -> Failure {
+        WrongUse(format!("the input of \"{}\" has no document called {}", self.output, asked.name()))
     }
 }

@@ -116,9 +116,9 @@ impl InputOptions {
     pub fn plan_against(&self, stores: &Stores, against: &[String], inputs: &[String]) -> Result<Plan> {
         let (format, local) = (self.format.as_deref(), self.local_folder());
         let (mut piped, field) = (PipedInputs::default(), self.text_field.as_deref().unwrap_or("text"));
-        let against = piped.copy(against, field, &local)?;
-        let inputs = piped.copy(inputs, field, &local)?;
-        piped.are_lines &= format.is_none();
+        let told_by = format.is_none().then_some(field);
+        let against = piped.copy(against, told_by, &local)?;
+        let inputs = piped.copy(inputs, told_by, &local)?;
         let has_fields = self.text_field.is_some() || self.id_field.is_some() || self.delimiter.is_some();
         if piped.are_lines && (has_fields || self.header.is_some()) {
             bail!(WrongUse(format!(
@@ -276,6 +276,8 @@ pub(crate) struct InputDocument {
     pub place: DocId,
     pub id: String,
     pub text: String,
+    /// Path of its file.
+    pub path: Arc<str>,
 }
 
 impl Input {
@@ -341,10 +343,12 @@ impl Input {
                 let mut reader = SplitReader::new(number, unread, &self.reading, at);
                 while let Some(batch) = reader.next()? {
                     let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
+                    let path: Arc<str> = reader.path().into();
                     found.extend(docs.map(|doc| InputDocument {
                         place: doc.doc,
                         id: doc.id.to_owned(),
                         text: doc.text.to_owned(),
+                        path: Arc::clone(&path),
                     }));
                 }
                 Ok(found)

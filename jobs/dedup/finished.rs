@@ -90,6 +90,15 @@ impl Finished {
     pub fn open(stores: &Stores, uri: &str) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let file = format!("{}/_SUCCESS", path.trim_end_matches('/'));
+        let here = path.trim_end_matches('/');
+        if !store.exists(here)? {
+            bail!(WrongUse(format!("\"{uri}\" does not exist")));
+        }
+        if store.children(here)?.first().is_some_and(|entry| entry.path == here) {
+            bail!(WrongUse(format!(
+                "\"{uri}\" is a file, which has no pairs: an output of dedup that is a folder has them"
+            )));
+        }
         if !store.exists(&file)? {
             bail!(WrongUse(format!("\"{uri}\" is no finished output: it has no _SUCCESS")));
         }

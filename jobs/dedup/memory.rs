@@ -62,7 +62,7 @@ impl MemoryOptions {
         let share = self.memory? / workers as u64;
         // A record is held several times: as stored, decoded, cleaned, and in what is kept of it.
         let record = (share / RECORD_SHARE).min(Reading::MAX_RECORD_BYTES as u64);
-        let block = (share / BLOCK_SHARE).min(Reading::BLOCK_BYTES as u64);
+        let block = (share / BLOCK_SHARE).min(Reading::MOST_BLOCK_BYTES as u64);
         Some((record, block.max(Reading::LEAST_BLOCK_BYTES as u64)))
     }
 

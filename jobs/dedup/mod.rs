@@ -118,6 +118,9 @@ impl Args {
                     .to_owned()
             ));
         }
+        if self.output.file.is_none() && FileOutput::is_named(output) {
+            common.warn(format_args!("\"{output}\" will be a folder, since not one file alone is read"));
+        }
         if let Some(file) = &self.output.file {
             let last = self.paths.len() - 1;
             self.paths[last] = file.folder();
@@ -149,6 +152,15 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let mut plan = options.input.plan_against(&stores, &options.against, inputs)?;
     if output_args.file.as_ref().map_or(Ok(false), |file| file.wants_one_split(&plan))? {
         plan = plan.in_one_split();
+    }
+    if let [file] = plan.files_by_side().1
+        && plan.input_splits().iter().any(|split| split.format.name() == "tancorp")
+        && group.index() == 0
+    {
+        let file = file.full_path();
+        common.warn(format_args!(
+            "\"{file}\" is read as one document: --format lines reads each of its lines as one"
+        ));
     }
     if plan.piped.are_lines {
         common.tell(PIPED_LINES);

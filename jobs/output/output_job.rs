@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use chrono::DateTime;
 use cluster::{Stores, path_of_text};
 use serde::Serialize;
 use serde_json::Value;
@@ -83,7 +84,8 @@ pub(crate) trait JobSummary: Display {
 
 /// Writes how many records were rejected, and where they are, for a line that ends a run; nothing if none were.
 pub(crate) fn rejected_words(rejected: u64, output: Option<&str>) -> String {
-    let place = output.map_or_else(String::new, |output| format!(": see {output}/rejects"));
+    let place =
+        output.map_or(": --rejected FILE keeps them".to_owned(), |output| format!(": see {output}/rejects"));
     if rejected == 0 { String::new() } else { format!(" ({} rejected{place})", grouped(rejected)) }
 }
 
@@ -213,9 +215,14 @@ impl<'a> OutputJob<'a> {
     fn tell_of_earlier(&self, earlier: Option<EarlierWork>) {
         let splits = self.run.plan.splits.len();
         match earlier {
-            Some(EarlierWork::Resumed { mapped, written }) => self.run.progress.say(&format!(
-                "going on with an earlier run of the same command: {mapped} of {splits} splits are searched, {written} written"
-            )),
+            Some(EarlierWork::Resumed { begun, mapped, written }) => {
+                let begun = begun.and_then(|at| DateTime::from_timestamp_millis(at as i64));
+                let of = begun.map_or(String::new(), |at| format!(", of {}", at.format("%Y-%m-%d %H:%M UTC")));
+                self.run.progress.say(&format!(
+                    "going on with an earlier run of the same command{of}: {mapped} of {splits} splits are searched, {written} \
+                     written"
+                ));
+            }
             Some(EarlierWork::OfOtherKey) => self.run.progress.say(
                 "beginning anew: an earlier run that did not end had other options or another input, so its work is removed",
             ),
@@ -255,16 +262,17 @@ impl<'a> OutputJob<'a> {
         };
         let JobEnd { summary, others, rejected } = watch.end(taken)?;
         let output = self.output.trim_end_matches('/');
-        if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
-            say(&summary);
+        if let Some(summary) = summary.as_ref().filter(|_| !self.common.progress.quiet) {
+            say(summary);
             if self.common.progress.verbose {
                 say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
             }
-            say(cluster::one_line(&self.ending(&summary, output)));
+            say(cluster::one_line(&self.ending(summary, output)));
         } else if rejected && self.run.group.index() == 0 {
-            let place =
-                self.args.file.as_ref().map_or_else(|| format!(": see {output}/rejects"), |_| String::new());
-            say(cluster::one_line(&format!("records were rejected, so the exit code is 3{place}")));
+            let place = self.args.file.is_none().then_some(output);
+            let done =
+                summary.map_or_else(|| "records were rejected".to_owned(), |summary| summary.done(place));
+            say(cluster::one_line(&format!("{done}, so the exit code is 3")));
         }
         Ok(if rejected { 3 } else { 0 })
     }

@@ -119,7 +119,7 @@ fn labels_of_another_corpus_are_noticed() {
     here.write("labels.tsv", "x\ty\t1\n");
     let run = here.run("eval out labels.tsv").ends(0);
     assert!(run.stderr.contains("warning") && run.stderr.contains("no labelled document"), "{run:?}");
-    here.run("eval in.jsonl labels.tsv").fails(2, &["in.jsonl", "_SUCCESS"]);
+    here.run("eval in.jsonl labels.tsv").fails(2, &["in.jsonl", "is a file"]);
     here.run("eval out nothing.tsv").fails(2, &["nothing.tsv"]);
     here.run("tune in.jsonl --method exact --labels labels.tsv")
         .fails(2, &["2 of 2", "\"x\"", "not in the input"]);

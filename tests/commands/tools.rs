@@ -224,7 +224,7 @@ fn what_is_no_finished_output_is_wrong_use() {
             "rethreshold" => " new --threshold 0.9",
             _ => "",
         };
-        here.run(&format!("{job} nothing{rest}")).fails(2, &["\"nothing\"", "no finished output"]);
+        here.run(&format!("{job} nothing{rest}")).fails(2, &["\"nothing\"", "does not exist"]);
         here.run(&format!("{job} packed{rest}")).fails(2, &["\"packed\"", "no output of dedup"]);
         here.run(&format!("{job} other{rest}")).fails(2, &["\"other\"", "no output of dedup"]);
     }

@@ -91,7 +91,11 @@ fn a_run_that_is_interrupted_says_what_is_kept_and_the_same_command_goes_on() {
         );
         assert_eq!(said, expected);
         let again = here.run("dedup in.jsonl out --workers 1 --split-size 300K").ends(0).stderr;
-        assert!(again.contains("going on with an earlier run of the same command: "), "{again}");
+        assert!(
+            again.contains("going on with an earlier run of the same command, of 20")
+                && again.contains(" UTC: "),
+            "{again}"
+        );
         assert!(!again.contains(": 0 of "), "{again}");
     }
 }

@@ -30,8 +30,10 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// What an earlier run that did not end has left of an output.
 pub(crate) enum EarlierWork {
-    /// It is gone on with: numbers of splits that are mapped, and of those that are written.
+    /// It is gone on with.
     Resumed {
+        /// When it began, in milliseconds since 1970 by the store's clock, if the store tells.
+        begun: Option<u64>,
         /// Splits that are mapped.
         mapped: usize,
         /// Splits that are written.

@@ -78,11 +78,16 @@ impl OutputFolder {
         }
         if let Some(at) = others.iter().rposition(|(_, same)| *same) {
             let (other, _) = others.remove(at);
+            let begun = self.run.store.open(&format!("{other}/{KEY}")).and_then(|key| key.version());
             self.resumable = self.adopt_run(other)?;
             self.decided = self.decided_in(&self.run.own)?;
             if self.resumable && self.decided.is_none() {
                 let (mapped, written) = (self.finished_splits("map")?, self.finished_splits("tasks")?);
-                self.earlier = Some(EarlierWork::Resumed { mapped, written });
+                self.earlier = Some(EarlierWork::Resumed {
+                    begun: begun.ok().and_then(|version| version.modified),
+                    mapped,
+                    written,
+                });
             }
         } else if key.is_some() && self.decided.is_none() && !others.is_empty() {
             self.earlier = Some(EarlierWork::OfOtherKey);

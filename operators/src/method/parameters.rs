@@ -113,7 +113,12 @@ pub(super) fn set_all(method: &mut dyn Parameters, name: &str, parameters: &str)
     for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         method.set(key, value).map_err(|wrong| match wrong {
-            WrongParameter::Unknown => format!("{name} has no parameter \"{key}\""),
+            WrongParameter::Unknown => {
+                let help = method.help();
+                let all = help.split_once('(').and_then(|(_, rest)| rest.split_once(") "));
+                let all = all.map_or_else(String::new, |(all, _)| format!("; it has {all}"));
+                format!("{name} has no parameter \"{key}\"{all}")
+            }
             WrongParameter::Expected(expected) if key.starts_with(|c: char| c.is_ascii_digit()) => {
                 format!("{key} is not {expected}")
             }

@@ -35,8 +35,13 @@ const METHODS: [Named; 8] = [
 impl Spec {
     /// Returns what `--help` says about all methods.
     pub fn help() -> String {
+        Spec::helps().join(" ")
+    }
+
+    /// Returns what each method has to say of itself.
+    pub fn helps() -> Vec<&'static str> {
         let methods = METHODS.iter().filter(|(_, _, preset)| preset.is_empty());
-        methods.map(|(_, parameters, _)| parameters().help()).collect::<Vec<_>>().join(" ")
+        methods.map(|(_, parameters, _)| parameters().help()).collect()
     }
 
     /// Returns example specs of every method, for the laws that all methods must keep.

@@ -283,13 +283,13 @@ fn a_corpus_of_which_nothing_is_kept_leaves_a_kept_part_of_its_format() {
         ("empty.csv", "part-00000.csv", Some("id,text,more\r\n")),
         ("empty.parquet", "part-00000.parquet", None),
     ] {
-        here.run(&format!("dedup {input} out-{input} --quiet --workers 2")).ends(0);
+        here.run(&format!("dedup {input} out-{input}/ --quiet --workers 2")).ends(0);
         let kept = here.files(&format!("out-{input}/kept"));
         assert_eq!(kept, [here.path(&format!("out-{input}/kept/{part}"))], "{input}");
         if let Some(contents) = contents {
             assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), contents, "{input}");
         }
-        here.run(&format!("dedup out-{input}/kept again-{input} --quiet")).ends(0);
+        here.run(&format!("dedup out-{input}/kept again-{input}/ --quiet")).ends(0);
         assert_eq!(here.counter(&format!("again-{input}"), "records_read"), 0, "{input}");
     }
     let [of_input, of_kept] = ["empty.parquet", "out-empty.parquet/kept/part-00000.parquet"].map(|file| {

@@ -1,26 +1,26 @@
 //! `tune`: finds the threshold that a method needs, by labelled pairs or by brute force on a sample.
 
+mod all_pairs;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use anyhow::{Result, bail};
 use cluster::Group;
 use operators::method::{Classification, PairClassifier, Spec};
 use operators::text::features::Lexicon;
 use operators::{Point, RankedPair, Ranking, Similarity};
-use parking_lot::Mutex;
 use serde_json::json;
 
-use super::labels::agreement::{self, ComparedPair};
-use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
-use super::plot::Plot;
+use self::all_pairs::AllPairs;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::{paths, text_of_file};
+use crate::commands::labels::agreement::{self, ComparedPair};
+use crate::commands::labels::{JudgedPair, LabelOptions, Labels, Truth};
+use crate::commands::plot::Plot;
 use crate::corpus::input::{Census, Input, InputDocument, InputOptions};
 use crate::corpus::sample::Sample;
 use crate::dedup::{corpus_counts, options::refuse_given};
@@ -312,47 +312,6 @@ impl JudgedTexts {
                 judged(number(a), number(b), of_a == of_b)
             }),
         }
-    }
-}
-
-/// The comparison of every two of some documents, on all workers.
-struct AllPairs<'a> {
-    workers: usize,
-    progress: &'a Progress,
-    /// Number of bytes of the input, of which the comparisons that are done count as a part.
-    input_bytes: u64,
-}
-
-impl<'a> AllPairs<'a> {
-    fn of(input: &Input, progress: &'a Progress) -> Self {
-        AllPairs { workers: input.workers, progress, input_bytes: input.plan.bytes() }
-    }
-
-    /// Calls `judge` with every two of `count` documents. Returns what it returns, in the order of the pairs.
-    fn each<T: Send>(&self, count: usize, judge: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
-        let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let all = (count * count.saturating_sub(1) / 2).max(1) as f64;
-        thread::scope(|scope| {
-            for worker in 0..self.workers.max(1) {
-                let (next, rows, judge) = (&next, &rows, &judge);
-                scope.spawn(move || {
-                    let at = self.progress.worker(worker);
-                    at.enter(Stage::Compare);
-                    loop {
-                        let first = next.fetch_add(1, Ordering::Relaxed);
-                        if first >= count {
-                            return;
-                        }
-                        let row: Vec<T> = (first + 1..count).map(|other| judge(first, other)).collect();
-                        at.done((self.input_bytes as f64 * row.len() as f64 / all) as u64);
-                        rows.lock().push((first, row));
-                    }
-                });
-            }
-        });
-        let mut rows = rows.into_inner();
-        rows.sort_unstable_by_key(|(first, _)| *first);
-        rows.into_iter().flat_map(|(_, row)| row).collect()
     }
 }
 

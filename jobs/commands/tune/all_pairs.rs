@@ -1,0 +1,50 @@
+//! The comparison of every two of some documents.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use crate::corpus::input::Input;
+use crate::progress::{Progress, Stage};
+
+/// The comparison of every two of some documents, on all workers.
+pub(super) struct AllPairs<'a> {
+    workers: usize,
+    progress: &'a Progress,
+    /// Number of bytes of the input, of which the comparisons that are done count as a part.
+    input_bytes: u64,
+}
+
+impl<'a> AllPairs<'a> {
+    pub fn of(input: &Input, progress: &'a Progress) -> Self {
+        AllPairs { workers: input.workers, progress, input_bytes: input.plan.bytes() }
+    }
+
+    /// Calls `judge` with every two of `count` documents. Returns what it returns, in the order of the pairs.
+    pub fn each<T: Send>(&self, count: usize, judge: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+        let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let all = (count * count.saturating_sub(1) / 2).max(1) as f64;
+        thread::scope(|scope| {
+            for worker in 0..self.workers.max(1) {
+                let (next, rows, judge) = (&next, &rows, &judge);
+                scope.spawn(move || {
+                    let at = self.progress.worker(worker);
+                    at.enter(Stage::Compare);
+                    loop {
+                        let first = next.fetch_add(1, Ordering::Relaxed);
+                        if first >= count {
+                            return;
+                        }
+                        let row: Vec<T> = (first + 1..count).map(|other| judge(first, other)).collect();
+                        at.done((self.input_bytes as f64 * row.len() as f64 / all) as u64);
+                        rows.lock().push((first, row));
+                    }
+                });
+            }
+        });
+        let mut rows = rows.into_inner();
+        rows.sort_unstable_by_key(|(first, _)| *first);
+        rows.into_iter().flat_map(|(_, row)| row).collect()
+    }
+}
