@@ -105,12 +105,12 @@ impl NumberIndex {
         found.clear();
         let (hashes, prefix) = counts.sorted(numbers);
         for (at, hash) in hashes.iter().enumerate() {
-            found.extend(self.by_prefix.get(hash).into_iter().flatten());
-            if at < prefix {
-                found.extend(self.by_any.get(hash).into_iter().flatten());
-            }
+            // Those that have a number in their prefix are among those that have it anywhere.
+            let texts = if at < prefix { &self.by_any } else { &self.by_prefix };
+            found.extend(texts.get(hash).into_iter().flatten());
         }
-        found.sort_unstable();
+        // Each list is in order, and this sort merges runs. Where a number is in all texts, the lists are as long as the bucket.
+        found.sort();
         found.dedup();
     }
 }
