@@ -114,14 +114,14 @@ fn mistake(error: &clap::Error, line: &[OsString]) -> String {
         _ => None,
     };
     let words = || line[1..].iter().filter_map(|word| word.to_str());
-    let command = words().find(|word| Command::command().find_subcommand(word).is_some()).unwrap_or_default();
-    let is_path = |word: &&str| word.contains(['.', '/']);
-    let of_words = || words().filter(|word| !is_path(word)).find_map(suggestions::of_command);
-    let of_word = || (command == "nightly").then(of_words);
+    let commands = Command::command();
+    let command = words().find(|word| commands.find_subcommand(word).is_some()).unwrap_or_default();
     let typed = of(ContextKind::InvalidArg);
     let here = typed.and_then(|option| suggestions::of_option(command, option));
     let here = here.or_else(|| of(ContextKind::InvalidSubcommand).and_then(suggestions::of_command));
-    if let Some(here) = here.or_else(|| of_word().flatten()) {
+    // The first input of a night may be a word that was meant as its command.
+    let of_night = || words().filter(|word| command == "nightly" && !word.contains(['.', '/']));
+    if let Some(here) = here.or_else(|| of_night().find_map(suggestions::of_command)) {
         return format!("{mistake}; {here}");
     }
     if words().next() == Some("help") {

@@ -1,16 +1,16 @@
 //! Headings of the options in the help.
 
-/// What is read, and how.
+/// Options about the input and how it is read.
 pub(crate) const INPUT: &str = "Input";
-/// Which documents are near-duplicates.
+/// Options by which documents are near-duplicates.
 pub(crate) const METHOD: &str = "Method";
-/// Which of them stay, and when a run is stopped.
+/// Options by which documents stay and runs are stopped.
 pub(crate) const STAYS: &str = "What stays";
-/// What is written.
+/// Options about what is written.
 pub(crate) const OUTPUT: &str = "Output";
-/// Memory, disk and threads.
+/// Options about memory, disk and threads.
 pub(crate) const RESOURCES: &str = "Resources";
-/// Hosts and processes.
+/// Options about hosts and processes.
 pub(crate) const PLACES: &str = "Where it runs";
-/// What is shown of a running job.
+/// Options about what a running job shows.
 pub(crate) const WATCHING: &str = "Watching";

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use cluster::{path_of_text, text_of_path};
-use datasets::FileHead;
+use datasets::{FileHead, format_named};
 
 use super::exit::{Failure, WrongUse};
 use super::temporary::TemporaryFolder;
@@ -119,12 +119,13 @@ fn ending(head: &[u8], text: &str, text_field: &str) -> Result<Option<&'static s
         return Err((*why).to_owned());
     }
     let begin = text.trim_start();
-    if let Some(object) = begin.strip_prefix('{') {
-        let is_alone = object.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty());
-        return Ok(Some(if is_alone { "json" } else { "jsonl" }));
-    }
-    if begin.strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with(['{', '"', ']'])) {
-        return Ok(Some("json"));
+    let is_array =
+        format_named("json-array").is_some_and(|format| format.recognises(".json", begin.as_bytes()));
+    match begin.strip_prefix(['{', '[']).map(str::trim_start) {
+        Some(_) if begin.starts_with('{') => return Ok(Some(if is_array { "json" } else { "jsonl" })),
+        // A line of a log may begin with a bracket.
+        Some(rest) if is_array && rest.starts_with(['{', '"', ']']) => return Ok(Some("json")),
+        _ => {}
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(5).collect();
     let Some(first) = lines.first() else { return Ok(None) };

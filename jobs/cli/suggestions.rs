@@ -1,4 +1,4 @@
-//! What people type who know other programs, and what it is called here.
+//! Words that people know of other programs, and what they are called here.
 
 /// Options of other programs, in the place of those of `dedup`.
 const OF_DEDUP: [(&[&str], &str); 14] = [

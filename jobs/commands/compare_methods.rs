@@ -11,6 +11,7 @@ use cluster::{Stores, text_of_path};
 use operators::method::Spec;
 use serde_json::{Value, json};
 
+use super::eval::pair_scores;
 use super::labels::{LabelOptions, Labels};
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -78,7 +79,7 @@ impl MethodList {
     }
 }
 
-/// What a method has done.
+/// Figures of a method's run.
 struct MethodRun {
     method: String,
     kept: u64,
@@ -103,14 +104,12 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
         }
         None => text_of_path(folder.path().as_os_str()),
     };
-    if let Some(file) = &args.labels {
-        Labels::parse(file, &text_of_file(file)?, &LabelOptions::default())?;
-    }
+    let labels =
+        args.labels.as_ref().map(|file| Labels::parse(file, &text_of_file(file)?, &LabelOptions::default()));
+    let labels = labels.transpose()?;
     // A pipe can be read once, and each method reads it.
-    let field = args.input.text_field.as_deref().unwrap_or("text");
     let mut piped = PipedInputs::default();
-    let told_by = args.input.format.is_none().then_some(field);
-    let inputs = piped.copy(&args.inputs, told_by, &args.input.local_folder())?;
+    let inputs = args.input.copy_pipes(&mut piped, &args.inputs)?;
     if piped.are_lines {
         bail!(WrongUse("what is piped in begins as no known format does: name it with --format".to_owned()));
     }
@@ -120,7 +119,7 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
         let name = method.split(':').next().unwrap_or_default();
         let output = format!("{outputs}/{}-{name}", number + 1);
         runs.push(
-            args.run_method(common, method, &inputs, &output)
+            args.run_method(common, method, (&inputs, &output), labels.as_ref())
                 .with_context(|| format!("--method {method}"))?,
         );
     }
@@ -138,8 +137,8 @@ impl Args {
         &self,
         common: &Common,
         method: &str,
-        inputs: &[String],
-        output: &str,
+        (inputs, output): (&[String], &str),
+        labels: Option<&Labels>,
     ) -> Result<MethodRun> {
         let workers = common.workers().to_string();
         let mut words = vec!["--quiet", "--workers", &workers, "dedup", "--no-report", "--method", method];
@@ -166,7 +165,7 @@ impl Args {
             pairs: counters.pairs,
             cpu_seconds: number("cpu_milliseconds") as f64 / 1e3,
             memory_bytes: number("peak_memory_bytes"),
-            scores: self.labels.as_ref().map(|labels| scores(output, labels)).transpose()?,
+            scores: labels.map(|labels| pair_scores(&finished, labels)).transpose()?,
             removals,
         })
     }
@@ -196,15 +195,6 @@ fn this_program(words: &[&str]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Scores an output by labels, as `eval` does. Returns precision, recall and F1 of the pairs.
-fn scores(output: &str, labels: &str) -> Result<[Option<f64>; 3]> {
-    let file = tempfile::NamedTempFile::new()?;
-    let json = text_of_path(file.path().as_os_str());
-    this_program(&["--quiet", "eval", output, labels, "--json", &json])?;
-    let figures: Value = serde_json::from_str(&fs::read_to_string(file.path())?)?;
-    Ok(["precision", "recall", "f1"].map(|name| figures["pairs"][name].as_f64()))
 }
 
 /// Returns the documents that some methods remove and others keep, with the number of those that remove each, the most evenly disputed first.

@@ -114,19 +114,32 @@ impl InputOptions {
     /// # Errors
     /// Those of [`Plan::new`] and [`PipedInputs::copy`]; [`WrongUse`] if a pipe should have fields and is of no format with fields.
     pub fn plan_against(&self, stores: &Stores, against: &[String], inputs: &[String]) -> Result<Plan> {
-        let (format, local) = (self.format.as_deref(), self.local_folder());
-        let (mut piped, field) = (PipedInputs::default(), self.text_field.as_deref().unwrap_or("text"));
-        let told_by = format.is_none().then_some(field);
-        let against = piped.copy(against, told_by, &local)?;
-        let inputs = piped.copy(inputs, told_by, &local)?;
+        let mut piped = PipedInputs::default();
+        let against = self.copy_pipes(&mut piped, against)?;
+        let inputs = self.copy_pipes(&mut piped, inputs)?;
         let has_fields = self.text_field.is_some() || self.id_field.is_some() || self.delimiter.is_some();
         if piped.are_lines && (has_fields || self.header.is_some()) {
             bail!(WrongUse(format!(
-                "what is piped in is of no format with the field \"{field}\" that its first bytes tell: name it with --format"
+                "what is piped in is of no format with the field \"{}\" that its first bytes tell: name it with --format",
+                self.text_name()
             )));
         }
+        let (format, local) = (self.format.as_deref(), self.local_folder());
         let plan = Plan::new(stores, &against, &inputs, format, self.split_size, &local)?;
         Ok(Plan { piped, ..plan })
+    }
+
+    /// Returns inputs with copies in the place of pipes.
+    ///
+    /// # Errors
+    /// Those of [`PipedInputs::copy`].
+    pub fn copy_pipes(&self, piped: &mut PipedInputs, inputs: &[String]) -> Result<Vec<String>> {
+        let told_by = self.format.is_none().then(|| self.text_name());
+        piped.copy(inputs, told_by, &self.local_folder())
+    }
+
+    fn text_name(&self) -> &str {
+        self.text_field.as_deref().unwrap_or("text")
     }
 
     /// Returns the folder for temporary files.
@@ -208,7 +221,7 @@ impl WordOptions {
     }
 }
 
-/// What is said of a pipe that is of no format which its first bytes tell.
+/// The line that is said of a pipe of which the first bytes tell no format.
 pub(crate) const PIPED_LINES: &str =
     "what is piped in is read as plain lines, since it begins as no other format does: --format names one";
 

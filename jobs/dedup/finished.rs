@@ -23,6 +23,25 @@ use crate::corpus::plan::PLACES;
 use crate::output::rejects::RejectLine;
 use crate::output::summary::{Counters, InputEntry, RemovedShare};
 
+/// Returns why an output has no `_SUCCESS`. `looked`: whether that was found, which below a file is an error.
+///
+/// # Errors
+/// Those of the store.
+fn why_unfinished(
+    store: &dyn Store,
+    output: &str,
+    looked: Result<bool, cluster::Error>,
+) -> Result<&'static str> {
+    if !store.exists(output)? {
+        return Ok("does not exist");
+    }
+    if store.children(output)?.first().is_some_and(|entry| entry.path == output) {
+        return Ok("is a file, which has no pairs: an output of dedup that is a folder has them");
+    }
+    looked?;
+    Ok("is no finished output: it has no _SUCCESS")
+}
+
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
     /// Its address, as the user wrote it.
@@ -89,18 +108,11 @@ impl Finished {
     /// [`WrongUse`] when there is none, or another version has written it.
     pub fn open(stores: &Stores, uri: &str) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
-        let file = format!("{}/_SUCCESS", path.trim_end_matches('/'));
-        let here = path.trim_end_matches('/');
-        if !store.exists(here)? {
-            bail!(WrongUse(format!("\"{uri}\" does not exist")));
-        }
-        if store.children(here)?.first().is_some_and(|entry| entry.path == here) {
-            bail!(WrongUse(format!(
-                "\"{uri}\" is a file, which has no pairs: an output of dedup that is a folder has them"
-            )));
-        }
-        if !store.exists(&file)? {
-            bail!(WrongUse(format!("\"{uri}\" is no finished output: it has no _SUCCESS")));
+        let folder = path.trim_end_matches('/');
+        let file = format!("{folder}/_SUCCESS");
+        let looked = store.exists(&file);
+        if !matches!(looked, Ok(true)) {
+            bail!(WrongUse(format!("\"{uri}\" {}", why_unfinished(store.as_ref(), folder, looked)?)));
         }
         let json = whole(store.as_ref(), &file)?;
         if serde_json::from_slice::<OfNight>(&json).is_ok() {

@@ -58,10 +58,8 @@ pub(crate) fn write(
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
         let parts = SplitParts::new(folder, number, split.partition());
-        match dry {
-            true => write_split((split, number), reading, &mut verdicts, &NoParts, at, &mut task)?,
-            false => write_split((split, number), reading, &mut verdicts, &parts, at, &mut task)?,
-        }
+        let to: &dyn Parts = if dry { &NoParts } else { &parts };
+        write_split((split, number), reading, &mut verdicts, to, at, &mut task)?;
         task.files = parts.files();
         if !by_file {
             task.by_source = by_folder(std::mem::take(&mut task.by_source));

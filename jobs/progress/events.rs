@@ -26,7 +26,7 @@ pub(crate) struct Watched {
     pub input_files: u64,
     pub input_bytes: u64,
     pub splits: u64,
-    /// What stays of a job that a signal ends, for people; `None` if that is for the job to say.
+    /// Words for people about what stays of a job that a signal ends; `None` if that is for the job to say.
     #[serde(skip)]
     pub left_if_ended: Option<String>,
 }

@@ -88,17 +88,13 @@ const OTHERS: [(&str, &str); 18] = [
     (".orc", "of ORC, which is not read: Spark writes it as Parquet"),
 ];
 
-/// Whether a file is known by its name to be of a format that is not read.
-pub(super) fn is_other(path: &str) -> bool {
+/// Returns what a file is by its name, and what makes it readable, if it is of a format that is not read.
+pub(super) fn advice(path: &str) -> Option<&'static str> {
     let lower = path.to_ascii_lowercase();
-    OTHERS.iter().any(|(ending, _)| lower.ends_with(ending))
+    OTHERS.iter().find(|(ending, _)| lower.ends_with(ending)).map(|(_, advice)| *advice)
 }
 
 /// Returns the reason why a file of an unknown format is not read, and what to do about it, by its name.
-pub fn unknown_format(path: &str) -> String {
-    let lower = path.to_ascii_lowercase();
-    match OTHERS.iter().find(|(ending, _)| lower.ends_with(ending)) {
-        Some((_, advice)) => (*advice).to_owned(),
-        None => "of no format known; name it with --format".to_owned(),
-    }
+pub fn unknown_format(path: &str) -> &'static str {
+    advice(path).unwrap_or("of no format known; name it with --format")
 }

@@ -1,10 +1,10 @@
-//! What the first bytes of a file tell of it.
+//! The first bytes of a file, and the properties of it that they tell.
 
 use super::charset::Charset;
 use super::compression::Compression;
 use crate::BadText;
 
-/// What the first bytes of a file tell of it.
+/// Properties of a file that its first bytes tell.
 pub struct FileHead {
     /// Ending of files that are compressed so, such as `.gz`; empty if it is not compressed.
     pub compression: &'static str,

@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<u8> {
     let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
     let html_file = args.html.as_deref().map(ReportFile::check).transpose()?;
     let finished = Finished::open(&Stores::new(), output)?;
-    let by = args.by(&finished)?;
+    let by = counted(args.by, &finished)?;
     let labels = Labels::parse(labels_file, &text_of_file(labels_file)?, &args.options)?;
     let said = labels.to_string();
     let found = Evaluated::read(&finished, by, labels.ids)?;
@@ -106,22 +106,28 @@ pub fn run(args: Args) -> Result<u8> {
     Ok(0)
 }
 
-impl Args {
-    /// Returns what counts as found in an output.
-    ///
-    /// # Errors
-    /// [`WrongUse`] when pairs are asked for and the output does not have all of them.
-    fn by(&self, finished: &Finished) -> Result<By> {
-        let deciding = finished.options().pairs == PairsOf::Deciding;
-        let by = self.by.unwrap_or(if deciding { By::Clusters } else { By::Pairs });
-        if deciding && by == By::Pairs {
-            bail!(WrongUse(format!(
-                "\"{}\" has the pairs that decided alone: run dedup with --pairs firsts to evaluate all",
-                finished.uri
-            )));
-        }
-        Ok(by)
+/// Returns what counts as found in an output. `by`: what the user asks for.
+///
+/// # Errors
+/// [`WrongUse`] when pairs are asked for and the output does not have all of them.
+fn counted(by: Option<By>, finished: &Finished) -> Result<By> {
+    let deciding = finished.options().pairs == PairsOf::Deciding;
+    let by = by.unwrap_or(if deciding { By::Clusters } else { By::Pairs });
+    if deciding && by == By::Pairs {
+        bail!(WrongUse(format!(
+            "\"{}\" has the pairs that decided alone: run dedup with --pairs firsts to evaluate all",
+            finished.uri
+        )));
     }
+    Ok(by)
+}
+
+/// Returns precision, recall and F1 of the pairs of an output by labels; `None` where there is no whole.
+///
+/// # Errors
+/// Those of the output; when two of its documents have one id.
+pub(super) fn pair_scores(finished: &Finished, labels: &Labels) -> Result<[Option<f64>; 3]> {
+    Ok(Figures::of_output(finished, None, labels)?.pair_scores())
 }
 
 /// Prints a line for each of several outputs.
@@ -133,16 +139,14 @@ fn compare_outputs(args: &Args, outputs: &[String], labels_file: &str) -> Result
     let width = outputs.iter().map(|output| output.width()).max().unwrap_or(0).max("output".len());
     let mut table =
         format!("{:width$} {:>12} {:>12} precision    recall        F1\n", "output", "kept", "removed");
+    let labels = Labels::parse(labels_file, &text_of_file(labels_file)?, &args.options)?;
     let mut all = serde_json::Map::new();
     for output in outputs {
         let finished = Finished::open(&Stores::new(), output)?;
-        let labels = Labels::parse(labels_file, &text_of_file(labels_file)?, &args.options)?;
-        let found = Evaluated::read(&finished, args.by(&finished)?, labels.ids)?;
+        let figures = Figures::of_output(&finished, args.by, &labels)?;
         let counters = &finished.success.counters;
-        let figures = Figures::new(&found, &labels.truth, counters.kept + counters.removed);
         let [kept, removed] = [counters.kept, counters.removed].map(grouped);
-        let pairs = &figures.pairs;
-        let [precision, recall, f1] = [pairs.precision(), pairs.recall(), pairs.f1()].map(part);
+        let [precision, recall, f1] = figures.pair_scores().map(part);
         let name = cluster::one_line(output);
         let room = width - output.width().min(width);
         table += &format!("{name}{:room$} {kept:>12} {removed:>12} {precision:>9} {recall:>9} {f1:>9}\n", "");
@@ -251,6 +255,18 @@ struct Figures {
 }
 
 impl Figures {
+    /// Evaluates an output. `by`: what the user wants to count as found.
+    fn of_output(finished: &Finished, by: Option<By>, labels: &Labels) -> Result<Self> {
+        let found = Evaluated::read(finished, counted(by, finished)?, labels.ids.clone())?;
+        let counters = &finished.success.counters;
+        Ok(Figures::new(&found, &labels.truth, counters.kept + counters.removed))
+    }
+
+    /// Returns precision, recall and F1 of the pairs.
+    fn pair_scores(&self) -> [Option<f64>; 3] {
+        [self.pairs.precision(), self.pairs.recall(), self.pairs.f1()]
+    }
+
     /// Scores an output. `documents`: number of documents of the corpus.
     fn new(found: &Evaluated, labels: &Truth, documents: u64) -> Self {
         let compared = match labels {

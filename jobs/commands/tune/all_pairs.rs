@@ -1,5 +1,6 @@
 //! The comparison of every two of some documents.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -21,8 +22,15 @@ impl<'a> AllPairs<'a> {
         AllPairs { workers: input.workers, progress, input_bytes: input.plan.bytes() }
     }
 
-    /// Calls `judge` with every two of `count` documents. Returns what it returns, in the order of the pairs.
+    /// Calls `judge` with every two of `count` documents. Returns what it returns, in the order of the pairs. Memory: all of it.
     pub fn each<T: Send>(&self, count: usize, judge: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+        let of_row =
+            |first, others: Range<usize>| others.map(|other| judge(first, other)).collect::<Vec<T>>();
+        self.rows(count, of_row).into_iter().flatten().collect()
+    }
+
+    /// Calls `judge` with each of `count` documents and those behind it, and returns what it returns, in order.
+    pub fn rows<R: Send>(&self, count: usize, judge: impl Fn(usize, Range<usize>) -> R + Sync) -> Vec<R> {
         let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let all = (count * count.saturating_sub(1) / 2).max(1) as f64;
         thread::scope(|scope| {
@@ -36,8 +44,10 @@ impl<'a> AllPairs<'a> {
                         if first >= count {
                             return;
                         }
-                        let row: Vec<T> = (first + 1..count).map(|other| judge(first, other)).collect();
-                        at.done((self.input_bytes as f64 * row.len() as f64 / all) as u64);
+                        let others = first + 1..count;
+                        let share = others.len() as f64 / all;
+                        let row = judge(first, others);
+                        at.done((self.input_bytes as f64 * share) as u64);
                         rows.lock().push((first, row));
                     }
                 });
@@ -45,6 +55,6 @@ impl<'a> AllPairs<'a> {
         });
         let mut rows = rows.into_inner();
         rows.sort_unstable_by_key(|(first, _)| *first);
-        rows.into_iter().flat_map(|(_, row)| row).collect()
+        rows.into_iter().map(|(_, row)| row).collect()
     }
 }

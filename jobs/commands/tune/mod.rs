@@ -339,15 +339,20 @@ fn by_sample(
         pairs.add(&document.text);
     }
     drop(at);
-    let judged = AllPairs::of(&input, progress).each(documents.len(), |a, b| {
-        let judged = pairs.classify(a, b);
-        ((judged.similarity.as_f64() * BANDS as f64) as u8, judged.candidate)
+    let rows = AllPairs::of(&input, progress).rows(documents.len(), |a, others| {
+        let mut bands = [Band::default(); BANDS + 1];
+        for b in others {
+            let judged = pairs.classify(a, b);
+            let band = &mut bands[(judged.similarity.as_f64() * BANDS as f64) as usize];
+            band.pairs += 1;
+            band.candidates += u64::from(judged.candidate);
+        }
+        bands
     });
     let mut bands = [Band::default(); BANDS + 1];
-    for (band, candidate) in judged {
-        let band = &mut bands[usize::from(band)];
-        band.pairs += 1;
-        band.candidates += u64::from(candidate);
+    for (number, of_row) in rows.iter().flat_map(|row| row.iter().enumerate()) {
+        bands[number].pairs += of_row.pairs;
+        bands[number].candidates += of_row.candidates;
     }
 
     let (read, all) = (documents.len() as f64, census.documents as f64);

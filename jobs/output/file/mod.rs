@@ -20,7 +20,7 @@ use datasets::FileHead;
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::joined::JoinedParts;
-use self::targets::{check_targets, ending, is_folder};
+use self::targets::{check_targets, ending, is_folder, is_named};
 use crate::cli::exit::{Locked, WrongUse};
 use crate::cli::headings::OUTPUT;
 use crate::cli::piped::STANDARD;
@@ -31,7 +31,7 @@ use crate::corpus::plan::Plan;
 
 /// Formats whose files may follow each other.
 const LINES: [&str; 4] = ["jsonl", "json-array", "lines", "sogoucs"];
-/// What a run may leave in the folder that it writes.
+/// Names of what a run may leave in the folder that it writes.
 const OF_A_RUN: [&str; 10] = [
     "_temporary",
     SUCCESS,
@@ -94,10 +94,7 @@ impl FileOutput {
 
     /// Whether an output has the name of a file, and is not there as a folder.
     pub fn is_named(output: &str) -> bool {
-        !output.contains("://")
-            && !output.ends_with('/')
-            && ending(output).is_some()
-            && !path_of_text(output).is_dir()
+        is_named(output)
     }
 
     /// Returns the file that an output is; `None` if it is a folder. `local`: folder for temporary files.

@@ -44,11 +44,13 @@ pub(super) fn is_folder(output: &str, inputs: &[String]) -> bool {
     }
     let is_file = |input: &String| is_pipe(input) || path_of_text(input).is_file();
     let is_one = matches!(inputs, [input] if is_file(input));
-    !is_one
-        || output.contains("://")
-        || output.ends_with('/')
-        || path_of_text(output).is_dir()
-        || ending(output).is_none()
+    !is_one || !is_named(output)
+}
+
+/// Whether an output has the name of a file, and is not there as a folder.
+pub(super) fn is_named(output: &str) -> bool {
+    let is_local = !output.contains("://") && !output.ends_with('/');
+    is_local && ending(output).is_some() && !path_of_text(output).is_dir()
 }
 
 /// Checks the files that a run will write, before it does anything.

@@ -28,7 +28,7 @@ const LOOKS: u32 = 20;
 /// Pause between two of these looks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What an earlier run that did not end has left of an output.
+/// Work that an earlier run which did not end has left of an output.
 pub(crate) enum EarlierWork {
     /// It is gone on with.
     Resumed {
@@ -53,7 +53,7 @@ pub(crate) struct OutputFolder {
     pub(super) resumable: bool,
     /// Commit that an earlier run with the same key has decided and not finished.
     pub decided: Option<JobManifest>,
-    /// What else it has left, in the process that claimed the output.
+    /// Other work that it has left, in the process that claimed the output.
     pub earlier: Option<EarlierWork>,
     /// Whether this run writes nothing and only finds out anew what it would decide.
     pub rehearsal: bool,

@@ -134,8 +134,11 @@ impl CsvRows {
             && !reading.csv.no_header;
         let mut best: Option<CsvRows> = None;
         let mut refusal = None;
+        // The file is opened again for another delimiter alone, and for the line behind that which names one.
+        let mut opened = named.is_none().then_some(first);
         for dialect in dialect.others().take(if is_open { usize::MAX } else { 1 }) {
-            let Some(mut rows) = line(dialect, end, lines)? else { return Ok(None) };
+            let rows = opened.take().map_or_else(|| line(dialect, end, lines), |first| Ok(Some(first)))?;
+            let Some(mut rows) = rows else { return Ok(None) };
             if let Err(reason) = rows.row(None)? {
                 refusal.get_or_insert(Error::data(&rows.lines.path, 0, format!("the header: {reason}")));
                 continue;

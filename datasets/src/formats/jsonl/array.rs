@@ -31,10 +31,7 @@ impl Format for JsonArray {
         if !has_suffix(Compression::named(path).0, ".json") {
             return false;
         }
-        let plain = match Compression::of(path, head) {
-            Compression::None => head.to_vec(),
-            compression => compression.decode_head(head),
-        };
+        let plain = Compression::of(path, head).decode_head(head);
         let head = charset::head(&plain);
         let begin = head.trim_ascii_start();
         begin.starts_with(b"[") || begin.strip_prefix(b"{").is_some_and(first_line_is_blank)

@@ -14,7 +14,7 @@ use operators::{DocBatch, Reject};
 pub(crate) use self::extract::extract;
 use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
 use super::tree::{TreeWriter, read_file};
-use super::unknown::is_other;
+use super::unknown::advice;
 use crate::confined::{Bounds, ConfinedTask, Extractors};
 use crate::text::compression::has_suffix;
 use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
@@ -39,7 +39,7 @@ impl Format for Office {
 
     /// Recognises by extension, or by the first bytes.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
-        if is_other(path) && !has_suffix(path, ".zip") {
+        if advice(path).is_some() && !has_suffix(path, ".zip") {
             return false;
         }
         let named = [".docx", ".pdf", ".doc", ".zip"].iter().any(|suffix| has_suffix(path, suffix));

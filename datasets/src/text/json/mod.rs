@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use operators::Priority;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
 use self::paths::{JsonPaths, mended};
@@ -103,7 +103,7 @@ fn document_of<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>,
         }
         Some(value) if value.starts_with('"') => {
             let mut json = serde_json::Deserializer::from_str(value);
-            JsonText(field).deserialize(&mut json).map(Some).map_err(|error| reason(&error).into())
+            JsonText::of(field).deserialize(&mut json).map(Some).map_err(|error| reason(&error).into())
         }
         Some(value) if value.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
             Ok(Some(Cow::Borrowed(value)))
@@ -264,20 +264,19 @@ impl<'l> Visitor<'l> for Wanted<'_> {
 
     fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<JsonFound<'l>, M::Error> {
         let mut found = JsonFound::default();
-        while let Some(name) = members.next_key_seed(JsonText("its name"))? {
+        while let Some(name) = members.next_key_seed(JsonText::of("its name"))? {
             if name == self.text && self.reading.numbers {
                 let value = members.next_value::<&'l RawValue>()?.get();
                 let is_number = value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
                 let string =
-                    || JsonText(self.text).deserialize(&mut serde_json::Deserializer::from_str(value));
+                    || JsonText::of(self.text).deserialize(&mut serde_json::Deserializer::from_str(value));
                 found.text = Some(match is_number {
                     true => Cow::Borrowed(value),
                     false => string().map_err(M::Error::custom)?,
                 });
-            } else if name == self.text && self.reading.keeps_nulls {
-                found.text = Some(members.next_value_seed(NullableText(self.text))?);
             } else if name == self.text {
-                found.text = Some(members.next_value_seed(JsonText(self.text))?);
+                let takes_null = self.reading.keeps_nulls;
+                found.text = Some(members.next_value_seed(JsonText { field: self.text, takes_null })?);
             } else if name == self.id {
                 found.id = Some(members.next_value()?);
                 if self.priority == Some(self.id) {
@@ -293,42 +292,25 @@ impl<'l> Visitor<'l> for Wanted<'_> {
     }
 }
 
-/// Reader of a string in the named field, in whose place null is an empty one.
-struct NullableText<'f>(&'f str);
-
-impl<'l> DeserializeSeed<'l> for NullableText<'_> {
-    type Value = Cow<'l, str>;
-
-    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
-        json.deserialize_option(self)
-    }
-}
-
-impl<'l> Visitor<'l> for NullableText<'_> {
-    type Value = Cow<'l, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a string or null in the field \"{}\"", self.0)
-    }
-
-    fn visit_none<E>(self) -> Result<Cow<'l, str>, E> {
-        Ok(Cow::Borrowed(""))
-    }
-
-    fn visit_some<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
-        JsonText(self.0).deserialize(json)
-    }
-}
-
 /// Reader of a string: the name of a member, or the value of the named field. A string without escapes is
 /// borrowed.
-struct JsonText<'f>(&'f str);
+struct JsonText<'f> {
+    field: &'f str,
+    /// Whether null is an empty string.
+    takes_null: bool,
+}
+
+impl<'f> JsonText<'f> {
+    fn of(field: &'f str) -> Self {
+        JsonText { field, takes_null: false }
+    }
+}
 
 impl<'l> DeserializeSeed<'l> for JsonText<'_> {
     type Value = Cow<'l, str>;
 
     fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
-        json.deserialize_str(self)
+        if self.takes_null { json.deserialize_any(self) } else { json.deserialize_str(self) }
     }
 }
 
@@ -336,7 +318,12 @@ impl<'l> Visitor<'l> for JsonText<'_> {
     type Value = Cow<'l, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a string in the field \"{}\"", self.0)
+        let null = if self.takes_null { " or null" } else { "" };
+        write!(f, "a string{null} in the field \"{}\"", self.field)
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Cow<'l, str>, E> {
+        if self.takes_null { Ok(Cow::Borrowed("")) } else { Err(E::invalid_type(Unexpected::Unit, &self)) }
     }
 
     fn visit_borrowed_str<E>(self, text: &'l str) -> Result<Cow<'l, str>, E> {

@@ -17,7 +17,7 @@ use crate::index::topics::{IndexedDoc, TopicReader};
 use crate::index::view::TopicMatches;
 use crate::nightly::Policy;
 
-/// What keep orders compare of documents, by the documents' numbers.
+/// Properties of documents that keep orders compare, by the documents' numbers.
 #[derive(Default)]
 struct DocMerits {
     /// Numbers of characters.
