@@ -19,7 +19,7 @@ fn shared_broken_files_give_their_known_counts() {
         ("bom_crlf_nonl.jsonl", 5, 0, false),
         ("deep_nest.jsonl", 2, 1, false),
         ("gz_trailing_garbage.jsonl.gz", 10, 0, true),
-        ("mixed_bad_lines.jsonl", 33, 21, false),
+        ("mixed_bad_lines.jsonl", 34, 20, false),
         ("multi_member.jsonl.gz", 20, 0, false),
         ("single_line_50MB.jsonl.gz", 3, 0, false),
         ("truncated.jsonl.gz", 1965, 0, true),
