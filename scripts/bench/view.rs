@@ -165,7 +165,7 @@ fn what_if(worker: &mut Worker, documents: u64, per_thousand: u64) {
     view.commit();
     let before = ALLOCATED.current_usage();
     let newest: ViewRank = Rc::new(|doc| (u64::MAX - doc.0, doc));
-    let (seconds, (_, changes)) = timed(|| view.view.what_if(worker, None, newest));
+    let (seconds, (_, changes)) = timed(|| view.view.what_if(None, newest));
     let bytes = ALLOCATED.current_usage() - before;
     println!(
         "\nwhat if of {documents} documents: {seconds:.2} CPU s, {} MB, {} go",

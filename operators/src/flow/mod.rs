@@ -25,7 +25,7 @@ pub use join::prefix::PrefixJoin;
 pub use skew::heavy::Skew;
 pub use verify::wanted::WantedDocs;
 pub use verify::{Matching, Verify};
-pub use view::{LiveView, ViewChange, ViewRank, WhatIf};
+pub use view::{KeyRule, LiveView, ViewChange, ViewRank, WhatIf};
 pub use zhou::{Retrieved, retrieve};
 
 use timely::worker::Worker;

@@ -1,10 +1,14 @@
-//! The law of the live view: after any changes it has decided what the greedy rule decides about the documents that are there, and
-//! its changes, replayed, give the same.
+//! The laws of the live view: after any changes it has decided what the greedy rule decides about the documents that are there, and
+//! its changes, replayed, give the same; so it does where the dataflow finds the matches by keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use operators::flow::{LiveView, ViewChange, ViewRank, WhatIf};
+use operators::flow::{KeyRule, LiveView, ViewChange, ViewRank, WhatIf};
+use operators::hash::Secret;
+use operators::method::{KeptKeys, Spec};
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
 use operators::{DocId, Matches, Pair, Removed, Resolve, Sides, Similarity, survivors};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -134,8 +138,7 @@ struct Seen {
     rank: ViewRank,
 }
 
-fn check(worker: &mut Worker, corpus: &Corpus, rank: ViewRank) {
-    let mut view = LiveView::new(worker, Rc::clone(&rank));
+fn check(worker: &mut Worker, corpus: &Corpus, rank: ViewRank, mut view: LiveView) {
     let mut seen = vec![Seen { what_if: None, decided: BTreeMap::new(), least: None, rank }];
     let (mut next, mut living) = (0, Living::new());
     for (at, group) in corpus.groups.iter().enumerate() {
@@ -144,7 +147,7 @@ fn check(worker: &mut Worker, corpus: &Corpus, rank: ViewRank) {
         replay(changes, &mut seen[0].decided);
         for seen in &mut seen {
             if let Some(what_if) = &mut seen.what_if {
-                replay(what_if.commit(worker, &view), &mut seen.decided);
+                replay(what_if.commit(&view), &mut seen.decided);
             }
             assert_eq!(seen.decided, corpus.decided(&living, seen.least, &seen.rank));
         }
@@ -154,24 +157,118 @@ fn check(worker: &mut Worker, corpus: &Corpus, rank: ViewRank) {
             2 => (Some(Similarity::ratio(7, 10)), newest()),
             _ => continue,
         };
-        let (what_if, changes) = view.what_if(worker, least, Rc::clone(&rank));
+        let (what_if, changes) = view.what_if(least, Rc::clone(&rank));
         let mut decided = BTreeMap::new();
         replay(changes, &mut decided);
         assert_eq!(decided, corpus.decided(&living, least, &rank));
         seen.push(Seen { what_if: Some(what_if), decided, least, rank });
     }
-    seen.into_iter().filter_map(|seen| seen.what_if).for_each(|what_if| what_if.end(worker));
     view.end(worker);
-    assert!(worker.installed_dataflows().is_empty());
+}
+
+/// Runs a check at the first of some workers, and lets the others help. `make`: makes the view.
+fn on_workers<C: Sync + Send + 'static>(
+    workers: usize,
+    corpus: C,
+    make: fn(&mut Worker, ViewRank) -> LiveView,
+    check: fn(&mut Worker, &C, ViewRank, LiveView),
+) {
+    let ranks: [fn() -> ViewRank; 3] = [first, newest, longest];
+    let work = move |worker: &mut Worker| {
+        for rank in ranks {
+            let view = make(worker, rank());
+            match worker.index() {
+                0 => check(worker, &corpus, rank(), view),
+                _ => view.end(worker),
+            }
+        }
+        assert!(worker.installed_dataflows().is_empty());
+    };
+    let ends = timely::execute(timely::Config::process(workers), work).unwrap().join();
+    ends.into_iter().for_each(|end| end.unwrap());
 }
 
 proptest! {
     #[test]
-    fn a_view_decides_as_the_greedy_rule_after_any_changes(corpus in corpora()) {
-        timely::execute_directly(move |worker| {
-            for rank in [first(), newest(), longest()] {
-                check(worker, &corpus, rank);
-            }
-        });
+    fn a_view_decides_as_the_greedy_rule_after_any_changes(corpus in corpora(), workers in 1_usize..3) {
+        on_workers(workers, corpus, LiveView::new, check);
+    }
+}
+
+/// Groups of changes of documents that have keys: identities of documents that come, and documents that go, by their places.
+type KeyGroups = Vec<(Vec<(u64, u64)>, Vec<usize>)>;
+
+/// Fingerprints near a few centres, so that families are large, and some in between.
+fn key_groups() -> impl Strategy<Value = KeyGroups> {
+    let centre = prop_oneof![3 => 0_u64..3, 1 => 3_u64..40];
+    let fingerprint = (centre, vec(0_u32..64, 0..4));
+    let fingerprint = fingerprint.prop_map(|(centre, flipped)| {
+        let centre = operators::hash::spread(centre);
+        flipped.iter().fold(centre, |word, bit| word ^ 1 << bit)
+    });
+    let come = vec(fingerprint.prop_map(|word| (word, word)), 0..60);
+    vec((come, vec(any::<usize>(), 0..30)), 1..6)
+}
+
+/// Makes the keys of a method whose texts are not compared.
+fn keys_of(method: &str) -> KeptKeys {
+    let spec: Spec = method.parse().unwrap();
+    let method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
+    KeptKeys::new(&method, Secret::of_words([1, 2])).unwrap()
+}
+
+fn by_fingerprints(worker: &mut Worker, rank: ViewRank) -> LiveView {
+    LiveView::by_keys(worker, rank, KeyRule::of(&keys_of("simhash:features=char:2")).unwrap())
+}
+
+fn by_tables(worker: &mut Worker, rank: ViewRank) -> LiveView {
+    let keys = keys_of("simhash:features=char:2,hamming=2,blocks=5");
+    LiveView::by_keys(worker, rank, KeyRule::of(&keys).unwrap())
+}
+
+fn by_equal_texts(worker: &mut Worker, rank: ViewRank) -> LiveView {
+    LiveView::by_keys(worker, rank, KeyRule::of(&keys_of("exact")).unwrap())
+}
+
+fn check_keys<const DISTANCE: u32>(
+    worker: &mut Worker,
+    groups: &KeyGroups,
+    rank: ViewRank,
+    mut view: LiveView,
+) {
+    let similarity = (DISTANCE == 0).then_some(Similarity::ONE);
+    let (mut living, mut next) = (BTreeMap::new(), 0);
+    let mut decided = BTreeMap::new();
+    for (come, go) in groups {
+        for &identity in come {
+            view.insert_key(DocId(next), identity);
+            living.insert(DocId(next), identity);
+            next += 1;
+        }
+        for at in go {
+            let Some((&doc, _)) = living.iter().nth(at % living.len().max(1)) else { continue };
+            living.remove(&doc);
+            view.remove(doc);
+            view.remove(doc);
+        }
+        replay(view.commit(worker), &mut decided);
+        let pairs = living.iter().flat_map(|one| living.range(..one.0).map(move |other| (one, other)));
+        let pairs = pairs.filter(|((_, one), (_, other))| (one.1 ^ other.1).count_ones() <= DISTANCE);
+        let pairs = pairs.map(|((one, _), (other, _))| (Pair::new(*one, *other, 0), similarity)).collect();
+        let matches = Matches { copies: Vec::new(), pairs };
+        let members = survivors(&matches, Resolve::Greedy, Sides::default(), |doc| rank(doc));
+        let expected: BTreeMap<DocId, Removed> =
+            members.into_iter().filter_map(|member| Some((member.doc, member.removed?))).collect();
+        assert_eq!(decided, expected);
+    }
+    view.end(worker);
+}
+
+proptest! {
+    #[test]
+    fn a_view_finds_the_matches_of_documents_with_keys(groups in key_groups(), workers in 1_usize..3) {
+        on_workers(workers, groups.clone(), by_fingerprints, check_keys::<3>);
+        on_workers(workers, groups.clone(), by_tables, check_keys::<2>);
+        on_workers(workers, groups, by_equal_texts, check_keys::<0>);
     }
 }

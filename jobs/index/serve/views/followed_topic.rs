@@ -158,11 +158,11 @@ impl FollowedTopic {
     }
 
     /// Makes a version of what is decided, unless documents must ask again.
-    pub fn publish(&mut self, worker: &mut Worker, topic: &Topic) -> Result<()> {
+    pub fn publish(&mut self, topic: &Topic) -> Result<()> {
         if !self.view.is_settled() {
             return Ok(());
         }
-        let (changes, what_ifs) = (self.view.take_changes(), self.what_ifs.commit(worker, &self.view));
+        let (changes, what_ifs) = (self.view.take_changes(), self.what_ifs.commit(&self.view));
         let mut reader = TopicReader::new(topic)?;
         let lines = match self.published {
             Some(_) => Some(self.lines(&mut reader, &changes)?),
@@ -189,8 +189,8 @@ impl FollowedTopic {
     }
 
     /// Begins a what-if, whose decisions are kept true from now on.
-    pub fn begin_what_if(&mut self, worker: &mut Worker, number: u64, rule: WhatIfRule) {
-        let changes = self.what_ifs.begin(worker, &mut self.view, number, &rule);
+    pub fn begin_what_if(&mut self, number: u64, rule: WhatIfRule) {
+        let changes = self.what_ifs.begin(&mut self.view, number, &rule);
         let mut what_if = SeenWhatIf::new(rule);
         let seen = &mut *self.state.seen.write();
         what_if.take(&changes, &seen.set, seen.set.gone().collect::<Vec<_>>());
@@ -198,11 +198,11 @@ impl FollowedTopic {
     }
 
     /// Ends what-ifs that nobody wants any more. Returns how many are left.
-    pub fn end_unwanted(&mut self, worker: &mut Worker) -> usize {
+    pub fn end_unwanted(&mut self) -> usize {
         if self.what_ifs.count() > 0 {
             let what_ifs = &mut self.state.seen.write().what_ifs;
             what_ifs.retain(|_, what_if| !what_if.is_idle());
-            self.what_ifs.retain(worker, |number| what_ifs.contains_key(&number));
+            self.what_ifs.retain(|number| what_ifs.contains_key(&number));
         }
         self.what_ifs.count()
     }
@@ -235,8 +235,7 @@ impl FollowedTopic {
     }
 
     /// Ends the view and frees its memory.
-    pub fn end(mut self, worker: &mut Worker) {
-        self.what_ifs.retain(worker, |_| false);
+    pub fn end(self, worker: &mut Worker) {
         self.view.end(worker);
     }
 

@@ -233,18 +233,13 @@ impl TopicView {
 
     /// Begins a what-if of the version of the last commit. Returns it with what it decides.
     /// `least`: matches of which the similarity is less are passed over.
-    pub fn what_if(
-        &mut self,
-        worker: &mut Worker,
-        least: Option<Similarity>,
-        policy: &Policy,
-    ) -> (WhatIf, Vec<ViewChange>) {
-        self.live.what_if(worker, least, rank_by(policy, &self.merits))
+    pub fn what_if(&mut self, least: Option<Similarity>, policy: &Policy) -> (WhatIf, Vec<ViewChange>) {
+        self.live.what_if(least, rank_by(policy, &self.merits))
     }
 
     /// Returns what has changed of a what-if since the last call.
-    pub fn follow(&self, worker: &mut Worker, what_if: &mut WhatIf) -> Vec<ViewChange> {
-        what_if.commit(worker, &self.live)
+    pub fn follow(&self, what_if: &mut WhatIf) -> Vec<ViewChange> {
+        what_if.commit(&self.live)
     }
 
     /// Returns the number of matches.

@@ -180,11 +180,11 @@ impl ViewThread {
                     ViewMessage::WhatIf(topic, rule, reply) => {
                         // A client that has gone wants no answer.
                         if !reply.is_closed() {
-                            let _ = reply.send(self.begin_what_if(worker, &topic, rule));
+                            let _ = reply.send(self.begin_what_if(&topic, rule));
                         }
                     }
                     ViewMessage::Unwanted => {
-                        self.topics.values_mut().for_each(|topic| _ = topic.end_unwanted(worker));
+                        self.topics.values_mut().for_each(|topic| _ = topic.end_unwanted());
                     }
                     // Those were taken as they came.
                     ViewMessage::Shown(_) | ViewMessage::End => {}
@@ -268,8 +268,8 @@ impl ViewThread {
     }
 
     /// Begins a what-if. Returns its number, or why there is none.
-    fn begin_what_if(&mut self, worker: &mut Worker, name: &str, rule: WhatIfRule) -> Result<u64, String> {
-        let count: usize = self.topics.values_mut().map(|topic| topic.end_unwanted(worker)).sum();
+    fn begin_what_if(&mut self, name: &str, rule: WhatIfRule) -> Result<u64, String> {
+        let count: usize = self.topics.values_mut().map(|topic| topic.end_unwanted()).sum();
         if count >= MOST_WHAT_IFS {
             return Err(format!(
                 "the server keeps {MOST_WHAT_IFS} what-ifs at a time: delete one, or wait until one is idle for ten minutes"
@@ -283,7 +283,7 @@ impl ViewThread {
             return Err(format!("it takes some {bytes:.1} MB, and --view-memory leaves {room:.1} MB"));
         }
         self.last_what_if += 1;
-        topic.begin_what_if(worker, self.last_what_if, rule);
+        topic.begin_what_if(self.last_what_if, rule);
         Ok(self.last_what_if)
     }
 
@@ -323,7 +323,7 @@ impl ViewThread {
             }
             true => {
                 topic.decide(worker);
-                topic.publish(worker, of_index)?;
+                topic.publish(of_index)?;
             }
         }
         Ok(())

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use operators::flow::{ViewChange, WhatIf};
 use operators::{DocId, Similarity};
-use timely::worker::Worker;
 
 use super::topic_view::TopicView;
 use crate::index::view::CleanSet;
@@ -51,27 +50,20 @@ impl WhatIfs {
     }
 
     /// Begins one, and returns what it decides.
-    pub fn begin(
-        &mut self,
-        worker: &mut Worker,
-        view: &mut TopicView,
-        number: u64,
-        rule: &WhatIfRule,
-    ) -> Vec<ViewChange> {
-        let (what_if, changes) = view.what_if(worker, rule.least, &rule.policy);
+    pub fn begin(&mut self, view: &mut TopicView, number: u64, rule: &WhatIfRule) -> Vec<ViewChange> {
+        let (what_if, changes) = view.what_if(rule.least, &rule.policy);
         self.0.insert(number, what_if);
         changes
     }
 
     /// Returns the changes of their decisions since the last call, once the view is decided.
-    pub fn commit(&mut self, worker: &mut Worker, view: &TopicView) -> WhatIfChanges {
-        self.0.iter_mut().map(|(number, what_if)| (*number, view.follow(worker, what_if))).collect()
+    pub fn commit(&mut self, view: &TopicView) -> WhatIfChanges {
+        self.0.iter_mut().map(|(number, what_if)| (*number, view.follow(what_if))).collect()
     }
 
     /// Ends those that are not wanted, and frees their memory.
-    pub fn retain(&mut self, worker: &mut Worker, is_wanted: impl Fn(u64) -> bool) {
-        let ended = self.0.extract_if(.., |number, _| !is_wanted(*number));
-        ended.for_each(|(_, what_if)| what_if.end(worker));
+    pub fn retain(&mut self, is_wanted: impl Fn(u64) -> bool) {
+        self.0.retain(|number, _| is_wanted(*number));
     }
 }
 

@@ -1,41 +1,37 @@
 //! A live view: which documents stay while documents come and go, kept true by differential dataflow.
 //!
 //! ```text
-//! insert, remove -> matches -> contract: clusters -> decide: documents that go -> changes of a version
-//!                      \------ what if ------------> decide, with another threshold or keep order
+//! match_feed: documents with matches --------\
+//! key_feed:   documents with keys -> joined ---> matches: arranged by document -> decide -> changes of a version
+//!                                                                            \-> decide, with another threshold or keep order
 //! ```
 //!
-//! A view has one row for each match and none for a document without one. It decides as [`survivors`](crate::survivors) does, since
-//! that function decides about each cluster whose matches have changed. docs/design/0077-live-view.md has the choices and figures.
+//! A view decides as [`survivors`](crate::survivors) does, about those documents alone that a change can concern.
+//! docs/design/0077-live-view.md has the choices and figures.
 
-mod contract;
 mod decide;
+mod key_feed;
+mod match_feed;
+mod matches;
 mod rows;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
-use std::rc::Rc;
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
 
-use differential_dataflow::consolidation::consolidate;
-use differential_dataflow::input::InputSession;
-use differential_dataflow::operators::arrange::TraceAgent;
-use differential_dataflow::trace::implementations::ValSpine;
-use differential_dataflow::trace::{Cursor, TraceReader};
-use timely::dataflow::operators::probe::Handle;
-use timely::progress::frontier::AntichainRef;
 use timely::worker::Worker;
 
-use self::contract::by_cluster;
-use self::decide::decide;
+use self::decide::{Decisions, Touched};
+use self::key_feed::KeyFeed;
+pub use self::key_feed::KeyRule;
+use self::match_feed::MatchFeed;
+use self::matches::ArrangedMatches;
 pub use self::rows::ViewRank;
-use self::rows::{GoneDoc, NearRow, Tie, Tied, ViewVersion, reduced};
+use self::rows::ViewTime;
+use crate::hash::Identity;
 use crate::record::DocId;
 use crate::sets::similarity::Similarity;
 use crate::survivors::Removed;
-
-/// Documents by their numbers, of which the first has those with lower ones. Both can be asked for by either.
-type Near = TraceAgent<ValSpine<u32, NearRow, ViewVersion, i32>>;
-type Clusters = TraceAgent<ValSpine<u32, Tied, ViewVersion, i32>>;
 
 /// A change of a decision. A document of which none is known stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,276 +47,204 @@ pub struct ViewChange {
 /// The decisions about the documents of a corpus that changes.
 ///
 /// Documents are numbered from 0, in the order of the corpus, up to [`LiveView::MOST_DOCS`]. Changes are made in groups, each of
-/// which is one version. Memory: see docs/design/0077-live-view.md; a document without a match takes none.
+/// which is one version. Memory: see docs/design/0077-live-view.md; a document that comes without a match takes none.
 pub struct LiveView {
-    input: InputSession<ViewVersion, (u32, NearRow), i32>,
-    near: Near,
-    clusters: Clusters,
-    decided: DecidedRows,
-    version: ViewVersion,
-    /// Rows that the group changes, in order, and how often each comes or goes.
-    group: BTreeMap<(u32, NearRow), i32>,
-    /// Number of matches, those of the group included.
-    matches: i64,
-    dataflow: usize,
+    feed: Feed,
+    matches: ArrangedMatches,
+    decisions: Decisions,
+    time: ViewTime,
+    /// What has been touched since each what-if was decided last.
+    what_ifs: Vec<Weak<RefCell<Touched>>>,
+}
+
+/// Documents that come, and where their matches come from.
+enum Feed {
+    Matches(MatchFeed),
+    Keys(Box<KeyFeed>),
 }
 
 impl LiveView {
     /// Largest number of documents, removed ones included.
     pub const MOST_DOCS: u64 = u32::MAX as u64;
-    /// About how many bytes a match takes (docs/benchmarks/2026-11-29-view.txt).
-    pub const MATCH_BYTES: u64 = 340;
+    /// About how many bytes a match takes (docs/benchmarks/2026-11-30-view.txt).
+    pub const MATCH_BYTES: u64 = 150;
+    /// About how many bytes a document takes that comes with keys.
+    const KEYED_DOC_BYTES: u64 = 300;
 
-    /// Makes a view of no documents. `rank`: the keep order.
+    /// Makes a view of no documents, which come with their matches. `rank`: the keep order.
     pub fn new(worker: &mut Worker, rank: ViewRank) -> Self {
-        let dataflow = worker.next_dataflow_index();
-        let decided = DecidedRows::default();
-        let (input, near, clusters) = worker.dataflow::<ViewVersion, _, _>(|scope| {
-            let mut input = InputSession::new();
-            let near = input.to_collection(scope).arrange_by_key_named("matches");
-            let clusters = by_cluster(&near);
-            decided.follow(clusters.clone(), None, rank);
-            (input, near.trace, clusters.trace)
+        LiveView::fed(worker, Feed::Matches(MatchFeed::new()), rank)
+    }
+
+    /// Makes a view of no documents, which come with keys, by which the dataflow finds their matches.
+    ///
+    /// The joins are done by all workers of the dataflow, each of which makes the view. The first one decides, and has all changes; the
+    /// others [end](LiveView::end) it at once, and help until it has ended.
+    pub fn by_keys(worker: &mut Worker, rank: ViewRank, rule: KeyRule) -> Self {
+        let feed = KeyFeed::new(rule, Rc::clone(&rank));
+        LiveView::fed(worker, Feed::Keys(Box::new(feed)), rank)
+    }
+
+    fn fed(worker: &mut Worker, mut feed: Feed, rank: ViewRank) -> Self {
+        let matches = worker.dataflow::<ViewTime, _, _>(|scope| match &mut feed {
+            Feed::Matches(feed) => ArrangedMatches::new(feed.rows(scope), None),
+            Feed::Keys(feed) => ArrangedMatches::new(feed.rows(scope), Some(feed.note())),
         });
-        LiveView { input, near, clusters, decided, version: 0, group: BTreeMap::new(), matches: 0, dataflow }
+        let decisions = Decisions::new(rank, None);
+        LiveView { feed, matches, decisions, time: 0, what_ifs: Vec::new() }
     }
 
     /// Adds a document. `identical`: one that is there and is identical to it. `near`: those that match and are not identical;
     /// of identical ones, one is enough. They are not looked at if the document is identical to another one, since what matches it
     /// is known then.
+    ///
+    /// # Panics
+    /// When documents come with keys.
     pub fn insert(
         &mut self,
         doc: DocId,
         identical: Option<DocId>,
         near: impl IntoIterator<Item = (DocId, Option<Similarity>)>,
     ) {
-        if let Some(identical) = identical {
-            let class = self.class_of(number(identical));
-            self.change(Tied { low: class, high: number(doc), tie: Tie::COPY }, 1);
-            return;
+        match &mut self.feed {
+            Feed::Matches(feed) => feed.insert(&self.matches, doc, identical, near),
+            Feed::Keys(_) => panic!("the documents of this view come with keys"),
         }
-        self.add_ties(number(doc), near, &HashSet::new());
     }
 
     /// Adds matches of a document that is there. Those that are known already are passed over.
+    ///
+    /// # Panics
+    /// When documents come with keys.
     pub fn tie(&mut self, doc: DocId, near: impl IntoIterator<Item = (DocId, Option<Similarity>)>) {
-        let class = self.class_of(number(doc));
-        let known = self.ties_of(class).into_iter().map(|(_, other)| other).collect();
-        self.add_ties(class, near, &known);
+        match &mut self.feed {
+            Feed::Matches(feed) => feed.tie(&self.matches, doc, near),
+            Feed::Keys(_) => panic!("the documents of this view come with keys"),
+        }
     }
 
-    fn add_ties(
-        &mut self,
-        class: u32,
-        near: impl IntoIterator<Item = (DocId, Option<Similarity>)>,
-        known: &HashSet<u32>,
-    ) {
-        let near = near.into_iter().map(|(near, similarity)| (self.class_of(number(near)), similarity));
-        let near: BTreeMap<u32, Option<Similarity>> = near.collect();
-        for (near, similarity) in near.into_iter().filter(|(near, _)| *near != class && !known.contains(near))
-        {
-            self.change(Tied { low: near.min(class), high: near.max(class), tie: Tie::near(similarity) }, 1);
+    /// Adds a document by its identity: that of its text, or twice its fingerprint.
+    ///
+    /// # Panics
+    /// When documents come with their matches.
+    pub fn insert_key(&mut self, doc: DocId, identity: Identity) {
+        match &mut self.feed {
+            Feed::Keys(feed) => feed.insert(doc, identity),
+            Feed::Matches(_) => panic!("the documents of this view come with their matches"),
         }
     }
 
     /// Removes a document. Nothing happens if it is not there, or has no match.
     pub fn remove(&mut self, doc: DocId) {
-        let doc = number(doc);
-        let class = self.class_of(doc);
-        if class != doc {
-            self.change(Tied { low: class, high: doc, tie: Tie::COPY }, -1);
-            let left = self.ties_of(class);
-            let has = |wanted: Tie| left.iter().any(|(tie, _)| *tie == wanted);
-            if has(Tie::GHOST) && !has(Tie::COPY) {
-                self.remove_all(class, &left);
-            }
-            return;
-        }
-        let ties = self.ties_of(doc);
-        let has = |wanted: Tie| ties.iter().any(|(tie, _)| *tie == wanted);
-        match (has(Tie::GHOST), has(Tie::COPY)) {
-            (true, _) => {}
-            (false, true) => self.change(Tied { low: doc, high: doc, tie: Tie::GHOST }, 1),
-            (false, false) => self.remove_all(doc, &ties),
-        }
-    }
-
-    fn remove_all(&mut self, doc: u32, ties: &[NearRow]) {
-        for &(tie, other) in ties {
-            self.change(Tied { low: doc.min(other), high: doc.max(other), tie }, -1);
+        match &mut self.feed {
+            Feed::Matches(feed) => feed.remove(&self.matches, doc),
+            Feed::Keys(feed) => feed.remove(doc),
         }
     }
 
     /// Makes the changes since the last call one version. Returns the decisions that have changed, in the order of documents.
     ///
-    /// Cost: what the clusters cost whose matches have changed.
+    /// Cost: for each match that comes or goes, the matches of the later one of its documents, and those of each document whose
+    /// decision changes. Of documents with keys, several rounds of that: the logarithm of the number that come or stay again.
     pub fn commit(&mut self, worker: &mut Worker) -> Vec<ViewChange> {
-        if self.group.is_empty() {
-            return Vec::new();
+        let mut changes: BTreeMap<DocId, ViewChange> = BTreeMap::new();
+        while self.has_changes() {
+            for change in self.step(worker) {
+                changes.entry(change.doc).or_insert(change).after = change.after;
+            }
         }
-        for (row, count) in std::mem::take(&mut self.group) {
-            self.input.update(row, count);
+        changes.into_values().filter(|change| change.before != change.after).collect()
+    }
+
+    fn has_changes(&mut self) -> bool {
+        match &mut self.feed {
+            Feed::Matches(feed) => feed.undecided() > 0,
+            Feed::Keys(feed) => feed.has_changes(),
         }
-        // Whoever asks later sees these rows, with this version at the latest.
-        let made = [self.version];
-        self.near.set_logical_compaction(AntichainRef::new(&made));
-        self.near.set_physical_compaction(AntichainRef::new(&made));
-        self.clusters.set_logical_compaction(AntichainRef::new(&made));
-        self.clusters.set_physical_compaction(AntichainRef::new(&made));
-        self.version += 1;
-        self.input.advance_to(self.version);
-        self.input.flush();
-        self.decided.changes(worker, self.version)
+    }
+
+    /// Gives changes to the dataflow, and decides about what they touch.
+    fn step(&mut self, worker: &mut Worker) -> Vec<ViewChange> {
+        let of_matches = match &mut self.feed {
+            Feed::Matches(feed) => Some(feed.flush(self.time)),
+            Feed::Keys(feed) => {
+                feed.flush(self.time);
+                None
+            }
+        };
+        self.time += 1;
+        self.matches.wait(worker, self.time);
+        let touched = match &mut self.feed {
+            Feed::Matches(_) => of_matches.unwrap_or_default(),
+            Feed::Keys(feed) => feed.touched(),
+        };
+        let changes = self.decisions.decide(&mut self.matches.reader(), &touched);
+        if let Feed::Keys(feed) = &mut self.feed {
+            feed.follow(&changes);
+        }
+        self.what_ifs.retain(|what_if| {
+            let what_if = what_if.upgrade();
+            what_if.inspect(|what_if| what_if.borrow_mut().add(&touched)).is_some()
+        });
+        changes
     }
 
     /// Begins a view of the same documents with another threshold or keep order, and returns it with what it decides about them.
     /// `least`: matches below are passed over; those of a method have at least its threshold. It is of the version of the
     /// last commit.
-    pub fn what_if(
-        &mut self,
-        worker: &mut Worker,
-        least: Option<Similarity>,
-        rank: ViewRank,
-    ) -> (WhatIf, Vec<ViewChange>) {
-        let dataflow = worker.next_dataflow_index();
-        let decided = DecidedRows::default();
-        worker.dataflow::<ViewVersion, _, _>(|scope| {
-            decided.follow(self.clusters.import_named(scope, "what if"), least, rank);
-        });
-        let mut what_if = WhatIf { decided, dataflow };
-        let changes = what_if.commit(worker, self);
+    pub fn what_if(&mut self, least: Option<Similarity>, rank: ViewRank) -> (WhatIf, Vec<ViewChange>) {
+        let all = Touched { classes: self.matches.reader().docs(), ..Touched::default() };
+        let mut what_if =
+            WhatIf { decisions: Decisions::new(rank, least), touched: Rc::new(RefCell::new(all)) };
+        self.what_ifs.push(Rc::downgrade(&what_if.touched));
+        let changes = what_if.commit(self);
         (what_if, changes)
     }
 
-    /// Ends the view and frees its memory.
+    /// Ends the view and frees its memory. Other workers than the first one take part in it until that one has ended it.
     pub fn end(self, worker: &mut Worker) {
-        let LiveView { dataflow, .. } = self;
-        worker.drop_dataflow(dataflow);
+        let LiveView { feed, matches, .. } = self;
+        drop(feed);
+        matches.end(worker);
     }
 
-    /// Returns the number of matches.
+    /// Returns the number of matches; of documents with keys, several times where they have several in common.
     pub fn matches(&self) -> u64 {
-        self.matches.max(0) as u64
+        match &self.feed {
+            Feed::Matches(feed) => feed.matches(),
+            Feed::Keys(feed) => feed.matches(),
+        }
     }
 
-    /// Returns the number of rows that have changed since the last commit.
+    /// Returns the number of rows that have changed since the last commit; 0 of documents with keys.
     pub fn undecided(&self) -> usize {
-        self.group.len()
+        match &self.feed {
+            Feed::Matches(feed) => feed.undecided(),
+            Feed::Keys(_) => 0,
+        }
     }
 
     /// Returns about how many bytes the view takes.
     pub fn bytes(&self) -> u64 {
-        self.matches() * LiveView::MATCH_BYTES
-    }
-
-    /// Changes how often a tie is there.
-    fn change(&mut self, Tied { low, high, tie }: Tied, count: i32) {
-        self.matches += i64::from(count);
-        for (one, other) in [(low, high), (high, low)].into_iter().take(if low == high { 1 } else { 2 }) {
-            *self.group.entry((one, (tie, other))).or_default() += count;
-        }
-    }
-
-    /// Returns the document that names the class of identical ones. Cost: a lookup, however many ties the document has.
-    fn class_of(&mut self, doc: u32) -> u32 {
-        // A copy has one tie of this kind to an earlier document, and any other document none.
-        let mut copies: Vec<(u32, i32)> = Vec::new();
-        let of_group = self.group.range((doc, (Tie::COPY, 0))..(doc, (Tie::COPY, doc)));
-        copies.extend(of_group.map(|((_, (_, class)), count)| (*class, *count)));
-        let (mut cursor, batches) = self.near.cursor();
-        cursor.seek_key(&batches, &doc);
-        if cursor.get_key(&batches) == Some(&doc) {
-            while let Some(&(tie, class)) = cursor.get_val(&batches).filter(|row| **row < (Tie::COPY, doc)) {
-                if tie == Tie::COPY {
-                    cursor.map_times(&batches, |_, count| copies.push((class, *count)));
-                }
-                cursor.step_val(&batches);
-            }
-        }
-        consolidate(&mut copies);
-        copies.iter().find(|(_, count)| *count > 0).map_or(doc, |(class, _)| *class)
-    }
-
-    /// Returns the ties of a document, those of the group included.
-    fn ties_of(&mut self, doc: u32) -> Vec<NearRow> {
-        let of_group = self.group.range((doc, NearRow::default())..=(doc, (Tie::LAST, u32::MAX)));
-        let mut ties: Vec<(NearRow, i32)> = of_group.map(|((_, row), count)| (*row, *count)).collect();
-        let (mut cursor, batches) = self.near.cursor();
-        cursor.seek_key(&batches, &doc);
-        if cursor.get_key(&batches) == Some(&doc) {
-            while let Some(&row) = cursor.get_val(&batches) {
-                cursor.map_times(&batches, |_, count| ties.push((row, *count)));
-                cursor.step_val(&batches);
-            }
-        }
-        consolidate(&mut ties);
-        ties.into_iter().filter(|(_, count)| *count > 0).map(|(row, _)| row).collect()
+        let of_docs = match &self.feed {
+            Feed::Matches(_) => 0,
+            Feed::Keys(feed) => feed.count() * LiveView::KEYED_DOC_BYTES,
+        };
+        of_docs + self.matches() * LiveView::MATCH_BYTES
     }
 }
 
 /// A view of the documents of another one, with another threshold or keep order.
 pub struct WhatIf {
-    decided: DecidedRows,
-    dataflow: usize,
+    decisions: Decisions,
+    /// What has been touched since it was decided last.
+    touched: Rc<RefCell<Touched>>,
 }
 
 impl WhatIf {
     /// Returns the decisions that have changed since the last call. `view`: the view that it was made from.
-    pub fn commit(&mut self, worker: &mut Worker, view: &LiveView) -> Vec<ViewChange> {
-        self.decided.changes(worker, view.version)
+    pub fn commit(&mut self, view: &LiveView) -> Vec<ViewChange> {
+        let touched = self.touched.take();
+        self.decisions.decide(&mut view.matches.reader(), &touched)
     }
-
-    /// Ends it and frees its memory.
-    pub fn end(self, worker: &mut Worker) {
-        worker.drop_dataflow(self.dataflow);
-    }
-}
-
-/// Documents that go, as rows that come and leave.
-#[derive(Default)]
-struct DecidedRows {
-    rows: Rc<RefCell<Vec<(GoneDoc, i32)>>>,
-    probe: Handle<ViewVersion>,
-}
-
-impl DecidedRows {
-    /// Decides about clusters from now on.
-    fn follow(
-        &self,
-        clusters: rows::ByKey<'_, ViewVersion, u32, Tied>,
-        least: Option<Similarity>,
-        rank: ViewRank,
-    ) {
-        let gone = reduced(clusters, "documents that go", move |_, tied: &[(&Tied, i32)], gone| {
-            gone.extend(
-                decide(tied.iter().map(|(tied, _)| *tied), least, &rank).into_iter().map(|gone| (gone, 1)),
-            );
-        });
-        let rows = Rc::clone(&self.rows);
-        let gone = gone.as_collection(|_, gone| *gone);
-        gone.inspect(move |(gone, _, count)| rows.borrow_mut().push((*gone, *count))).probe_with(&self.probe);
-    }
-
-    /// Waits until a version is decided. Returns the decisions that have changed, in the order of documents.
-    fn changes(&self, worker: &mut Worker, version: ViewVersion) -> Vec<ViewChange> {
-        while self.probe.less_than(&version) {
-            worker.step();
-        }
-        let mut rows = std::mem::take(&mut *self.rows.borrow_mut());
-        // A cluster that gets another name brings all of its rows again.
-        consolidate(&mut rows);
-        rows.sort_unstable_by_key(|(gone, _)| gone.doc);
-        let changes = rows.chunk_by(|one, other| one.0.doc == other.0.doc).map(|rows| {
-            let removed = |wanted: i32| {
-                let gone = rows.iter().find(|(_, count)| *count == wanted)?.0;
-                Some(Removed { duplicate_of: DocId(gone.duplicate_of.into()), tie: gone.tie.reason() })
-            };
-            ViewChange { doc: DocId(rows[0].0.doc.into()), before: removed(-1), after: removed(1) }
-        });
-        changes.collect()
-    }
-}
-
-fn number(doc: DocId) -> u32 {
-    u32::try_from(doc.0).expect("a view has fewer documents")
 }

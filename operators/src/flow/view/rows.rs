@@ -1,29 +1,17 @@
-//! The rows of a live view, and how they are arranged.
+//! The rows of a live view.
 
 use std::rc::Rc;
-
-use differential_dataflow::lattice::Lattice;
-use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::implementations::{ValBuilder, ValSpine};
-use differential_dataflow::{ExchangeData, VecCollection};
-use timely::progress::Timestamp;
 
 use crate::record::DocId;
 use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
-use crate::survivors::Reason;
+use crate::survivors::{Reason, Removed};
 
 /// Place of a document in keep order, in which the least comes first. It never changes while the document is there.
 pub type ViewRank = Rc<dyn Fn(DocId) -> Rank>;
 
-/// Number of a group of changes.
-pub(super) type ViewVersion = u32;
-
-/// Rows with their multiplicities, which sum up to one for a row that is there.
-pub(super) type Rows<'s, T, D> = VecCollection<'s, T, D, i32>;
-
-/// Rows in an order in which those of a key are found.
-pub(super) type ByKey<'s, T, K, V> = Arranged<'s, TraceAgent<ValSpine<K, V, T, i32>>>;
+/// Number of a step of the dataflow.
+pub(super) type ViewTime = u32;
 
 /// Relation of two documents, as one word: one of the marks below, or two more than a similarity in millionths. The marks come first,
 /// so that they are found however many ties a document has.
@@ -38,72 +26,54 @@ pub(super) type NearRow = (Tie, u32);
 impl Tie {
     /// Mark of a document with itself: it has gone, and its name stays that of its class.
     pub const GHOST: Tie = Tie(0);
-    /// The second document is identical to the first, which names the class of both.
+    /// The document with the lower number names the class of both, which are identical.
     pub const COPY: Tie = Tie(1);
     /// The two match, and their similarity was not measured.
-    const UNMEASURED: Tie = Tie(u32::MAX);
-    /// The last of all ties.
-    pub const LAST: Tie = Tie(u32::MAX);
+    const UNMEASURED: Tie = Tie(2);
 
     /// Returns the tie of two documents that match and are not identical.
     pub fn near(similarity: Option<Similarity>) -> Self {
-        similarity.map_or(Tie::UNMEASURED, |similarity| Tie(similarity.as_millionths() + 2))
+        similarity.map_or(Tie::UNMEASURED, |similarity| Tie(similarity.as_millionths() + 3))
+    }
+
+    /// Whether two documents match that are not of one class.
+    pub fn is_near(self) -> bool {
+        self >= Tie::UNMEASURED
+    }
+
+    /// Whether it is a match that counts where those below a similarity do not. One that was not measured counts.
+    pub fn counts_from(self, least: Option<Similarity>) -> bool {
+        match self.reason() {
+            Reason::Similar(Some(similarity)) => Some(similarity) >= least,
+            _ => self.is_near(),
+        }
     }
 
     /// Returns the reason of a decision that has this tie.
     pub fn reason(self) -> Reason {
         match self {
-            Tie::COPY => Reason::Identical,
+            Tie::GHOST | Tie::COPY => Reason::Identical,
             Tie::UNMEASURED => Reason::Similar(None),
-            Tie(measured) => Reason::Similar(Some(Similarity::millionths(measured.saturating_sub(2)))),
-        }
-    }
-
-    /// Returns the tie of a decision that has this reason.
-    pub fn of_reason(reason: Reason) -> Self {
-        match reason {
-            Reason::Identical => Tie::COPY,
-            // The greedy rule names no chains.
-            Reason::Similar(similarity) => Tie::near(similarity),
-            Reason::Chain => Tie::UNMEASURED,
+            Tie(measured) => Reason::Similar(Some(Similarity::millionths(measured - 3))),
         }
     }
 }
 
-/// A match of two documents, the first of which has the lower number, or the mark of a ghost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize)]
-pub(super) struct Tied {
-    pub low: u32,
-    pub high: u32,
-    pub tie: Tie,
-}
-
-/// A document that goes, the one that stays in its place, and their tie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct GoneDoc {
-    pub doc: u32,
+/// Reason why a document goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gone {
+    /// Document that stays in its place.
     pub duplicate_of: u32,
     pub tie: Tie,
 }
 
-/// Makes rows for each key of its values.
-pub(super) fn reduced<'s, T, K, V, R>(
-    rows: ByKey<'s, T, K, V>,
-    name: &str,
-    reduce: impl FnMut(&K, &[(&V, i32)], &mut Vec<(R, i32)>) + 'static,
-) -> ByKey<'s, T, K, R>
-where
-    T: Timestamp + Lattice,
-    K: ExchangeData,
-    V: ExchangeData,
-    R: differential_dataflow::Data,
-{
-    rows.reduce_abelian::<_, ValBuilder<K, R, T, i32>, ValSpine<K, R, T, i32>, _, _>(
-        name,
-        reduce,
-        |rows, key, changes| {
-            rows.clear();
-            rows.extend(changes.drain(..).map(|(value, time, count)| ((key.clone(), value), time, count)));
-        },
-    )
+impl From<Gone> for Removed {
+    fn from(Gone { duplicate_of, tie }: Gone) -> Self {
+        Removed { duplicate_of: DocId(duplicate_of.into()), tie: tie.reason() }
+    }
+}
+
+/// Returns the number of a document.
+pub(super) fn number(doc: DocId) -> u32 {
+    u32::try_from(doc.0).expect("a view has fewer documents")
 }
