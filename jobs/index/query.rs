@@ -262,9 +262,14 @@ impl IndexFolder {
             matches: Vec::new(),
             more: 0,
             cut: false,
-            unverified: !self.settings.texts && self.keys.has_keys(),
+            unverified: self.is_unverified(),
             new: None,
         }
+    }
+
+    /// Whether matches are candidates whose texts are not compared, because the index keeps none.
+    pub(super) fn is_unverified(&self) -> bool {
+        !self.settings.texts && self.keys.has_keys()
     }
 
     /// Whether texts are compared.

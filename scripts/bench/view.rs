@@ -1,5 +1,5 @@
 //! Measures the live view, and the same done by hand: the matches of each document in a list, the clusters that a change touches
-//! found by walking, and the greedy rule on those.
+//! found by walking, and the greedy rule on those; then fingerprints whose matches the dataflow finds.
 //!
 //! Arguments: the number of documents, 1,000,000; how many matches there are for a thousand of them, 450. The matches join random
 //! documents. Seconds are CPU seconds of this thread; bytes are those that are allocated. `scripts/bench/view` runs it.
@@ -12,8 +12,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use operators::flow::{LiveView, ViewRank};
-use operators::hash::spread;
+use operators::flow::{KeyRule, LiveView, ViewRank};
+use operators::hash::{Secret, spread};
+use operators::method::{KeptKeys, Spec};
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
 use operators::{DocId, Matches, Pair, Removed, Resolve, Sides, Similarity, survivors};
 use peak_alloc::PeakAlloc;
 use timely::worker::Worker;
@@ -43,6 +46,7 @@ fn main() {
             measure(worker, by_hand, documents, per_thousand);
         }
         what_if(worker, documents, per_thousand);
+        by_keys(worker, documents, per_thousand);
     });
 }
 
@@ -172,6 +176,42 @@ fn what_if(worker: &mut Worker, documents: u64, per_thousand: u64) {
         bytes / 1_000_000,
         changes.len()
     );
+}
+
+/// Measures documents with fingerprints, whose matches the dataflow finds.
+fn by_keys(worker: &mut Worker, documents: u64, per_thousand: u64) {
+    let spec: Spec = "simhash:features=char:2".parse().expect("a method");
+    let method = spec.method(&Lexicon::default(), &Statistics::default(), None).expect("a method");
+    let keys = KeptKeys::new(&method, Secret::of_words([1, 2])).expect("keys");
+    let rule = KeyRule::of(&keys).expect("fingerprints of 64 bits");
+    let mut view = LiveView::by_keys(worker, Rc::new(|doc| (0, doc)), rule);
+    // A document that matches an earlier one differs from it in two bits.
+    fn fingerprint(doc: u64, per_thousand: u64) -> u64 {
+        let matches = doc > 0 && spread(doc) % 1000 < per_thousand;
+        let near = || fingerprint(spread(doc ^ 1 << 40) % doc, per_thousand);
+        if matches { near() ^ 1 << (doc % 64) ^ 1 << (doc / 64 % 64) } else { spread(doc ^ 1 << 50) }
+    }
+    let docs = |from: u64, count: u64| -> Vec<(DocId, u64)> {
+        (from..from + count).map(|doc| (DocId(doc), fingerprint(doc, per_thousand))).collect()
+    };
+    let mut insert = |docs: &[(DocId, u64)], worker: &mut Worker| {
+        docs.iter().for_each(|&(doc, word)| view.insert_key(doc, (word, word)));
+        view.commit(worker).len()
+    };
+    let (all, before) = (docs(0, documents), ALLOCATED.current_usage());
+    let (seconds, changed) = timed(|| insert(&all, worker));
+    let bytes = (ALLOCATED.current_usage() - before) as u64 / documents;
+    println!(
+        "\nby keys: load {documents} fingerprints: {seconds:.2} CPU s, {bytes} bytes a document, {changed} go"
+    );
+    let mut next = documents;
+    for size in [1, 100, 10_000] {
+        let groups = (20_000 / size).clamp(3, 500);
+        let all: Vec<_> = (0..groups).map(|at| docs(next + at * size, size)).collect();
+        next += groups * size;
+        let (seconds, _) = timed(|| all.iter().map(|docs| insert(docs, worker)).sum::<usize>());
+        println!("groups of {size}: {:.1} CPU µs a document", seconds * 1e6 / (groups * size) as f64);
+    }
 }
 
 struct ByEngine {

@@ -103,9 +103,61 @@ fn a_view_that_cannot_be_is_refused() {
     here.run("index view ix --topic other").fails(2, &["no topic \"other\""]);
     here.run("index view ix --policy priority:n").fails(2, &["keeps no fields", "priority:n"]);
     here.run("index view ix --policy oldest").fails(2, &["old-first, newest"]);
-    for (name, options) in [("bare", "--no-text"), ("exact", "--method exact")] {
-        here.run(&format!("--quiet index build {name} in.jsonl {options}")).ends(0);
-        here.run(&format!("index view {name}")).fails(2, &["keeps no texts"]);
-        here.run(&format!("index export {name} --kept")).fails(2, &["keeps no texts"]);
+    here.run("--quiet index build bare in.jsonl --no-text").ends(0);
+    for tool in ["view bare", "export bare --kept"] {
+        here.run(&format!("index {tool}")).fails(2, &["keeps no texts", "auto", "fingerprint of 64 bits"]);
+    }
+    here.run("--quiet index build exact in.jsonl --method exact").ends(0);
+    here.run("index view exact --policy longest").fails(2, &["keeps no texts", "longest"]);
+}
+
+/// An index without texts has no export that could be deduplicated, so the corpus is, without the documents that were deleted.
+#[test]
+fn a_view_of_an_index_without_texts_is_what_dedup_of_the_corpus_keeps() {
+    let tables = "simhash:features=char:2,hamming=5,blocks=7";
+    for (seed, method) in (0..).zip(["exact", "simhash:features=char:2,hamming=8", tables]) {
+        let (here, mut random) = (Folder::new(), Random(seed + 1));
+        corpus(&here, seed, 60);
+        // Some texts are there twice, in other segments too.
+        let copy = |line: &String| line.replacen("\"id\":\"", "\"id\":\"copy-", 1);
+        let mut other = here.lines(".", "other.jsonl");
+        other.extend(here.lines(".", "one.jsonl").iter().step_by(3).map(copy));
+        here.write("other.jsonl", other.join("\n"));
+        let lines = [here.lines(".", "one.jsonl"), other].concat();
+        here.run(&format!("--quiet index build ix one.jsonl --method {method} --no-text")).ends(0);
+        here.run("--quiet index compact ix").ends(0);
+        // These are in the log alone, and then in another segment.
+        here.run("--quiet index insert ix other.jsonl").ends(0);
+        let all = sorted(ids(&lines.join("\n")));
+        let mut gone = BTreeSet::new();
+        for deleted in [0, 20, 60] {
+            gone.extend((0..deleted).map(|_| all[random.below(all.len())].clone()));
+            here.write("gone.txt", gone.iter().cloned().collect::<Vec<_>>().join("\n"));
+            here.run("--quiet index delete ix gone.txt").ends(0);
+            for policy in ["old-first", "newest"] {
+                let mut left: Vec<&str> = lines.iter().map(String::as_str).collect();
+                left.retain(|line| !gone.contains(&ids(line)[0]));
+                if policy == "newest" {
+                    left.reverse();
+                }
+                here.write("left.jsonl", left.join("\n"));
+                let verify = if method == "exact" { "" } else { "--verify none" };
+                here.run(&format!("--quiet dedup left.jsonl deduped --overwrite --method {method} {verify}"))
+                    .ends(0);
+                let expected = here.objects("deduped/kept", ".jsonl");
+                let expected: BTreeSet<String> =
+                    expected.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+                let seen = here.run(&format!("--quiet index view ix --kept --policy {policy}")).ends(0);
+                let seen: BTreeSet<String> = ids(&seen.stdout).into_iter().collect();
+                let missing: Vec<_> = expected.symmetric_difference(&seen).collect();
+                assert!(missing.is_empty(), "{method} {policy} {deleted}: {missing:?} of {}", expected.len());
+                assert!(expected.len() < left.len(), "{method}: nothing goes");
+            }
+            if deleted == 20 {
+                here.run("--quiet index compact ix").ends(0);
+            }
+        }
+        let said = here.run("index view ix").ends(0).stdout;
+        assert_eq!(said.contains("unverified"), method != "exact", "{said}");
     }
 }

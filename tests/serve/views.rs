@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::{HttpServer, JSON_LINES, empty_index};
+use super::http::{HttpServer, JSON, JSON_LINES, empty_index};
 use crate::random::Random;
 use crate::support::{Folder, wait_until};
 
@@ -30,6 +30,11 @@ fn text(number: u64) -> String {
         text[at] = random.text(1).chars().next().unwrap();
     }
     text.into_iter().collect()
+}
+
+/// Returns a text that no other one resembles.
+fn last_text(number: u64) -> String {
+    Random(9_000_000 + number).text(80)
 }
 
 pub fn insert(server: &HttpServer, numbers: impl Iterator<Item = u64>) {
@@ -74,10 +79,24 @@ pub fn snapshot(server: &HttpServer) -> (u64, BTreeSet<String>) {
     (version, lines.map(|line| line["id"].as_str().unwrap().to_owned()).collect())
 }
 
-/// Returns the ids that `dedup` of an export keeps.
+/// Returns the ids that `dedup` of an export keeps by the method `auto`.
 pub fn kept_by_dedup(here: &Folder, server: &HttpServer, policy: &str) -> BTreeSet<String> {
+    kept_by_method(here, server, policy, "auto")
+}
+
+/// Returns the ids that `dedup` of an export keeps. Where the index keeps no texts, they are made again.
+fn kept_by_method(here: &Folder, server: &HttpServer, policy: &str, method: &str) -> BTreeSet<String> {
     let export = server.ask("GET", "/topics/news/documents", &[], "").body;
-    let mut lines: Vec<&str> = export.lines().collect();
+    let with_text = |line: &str| {
+        let mut doc: Value = serde_json::from_str(line).unwrap();
+        if doc["text"].is_null() {
+            let id = doc["id"].as_str().unwrap();
+            let number = |prefix: &str| id.strip_prefix(prefix).map(|number| number.parse::<u64>().unwrap());
+            doc["text"] = json!(number("d").map_or_else(|| last_text(number("last-").unwrap()), text));
+        }
+        doc.to_string()
+    };
+    let mut lines: Vec<String> = export.lines().map(with_text).collect();
     if policy == "newest" {
         lines.reverse();
     }
@@ -87,7 +106,9 @@ pub fn kept_by_dedup(here: &Folder, server: &HttpServer, policy: &str) -> BTreeS
         "priority" => "priority:priority",
         _ => "first",
     };
-    here.run(&format!("--quiet dedup export.jsonl deduped --overwrite --keep {keep}")).ends(0);
+    let verify = if method.starts_with("simhash") { "--verify none" } else { "" };
+    let options = format!("--overwrite --keep {keep} --method {method} {verify}");
+    here.run(&format!("--quiet dedup export.jsonl deduped {options}")).ends(0);
     kept_ids(here, "deduped")
 }
 
@@ -109,8 +130,10 @@ impl Replayed {
         let mut stream = server.connect();
         let request = format!("GET /topics/news/view/changes?since={since} HTTP/1.0\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
-        let mut lines =
-            BufReader::new(stream).lines().map_while(Result::ok).skip_while(|line| !line.is_empty());
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let status = lines.next().unwrap();
+        assert!(status.contains(" 200 "), "{status}");
+        let mut lines = lines.skip_while(|line| !line.is_empty());
         lines.next();
         for line in lines {
             let change: Value = serde_json::from_str(&line).unwrap();
@@ -138,13 +161,18 @@ impl Replayed {
 
 #[test]
 fn views_are_what_dedup_says_and_the_feed_gives_the_same() {
-    for policy in ["old-first", "newest", "longest", "priority"] {
-        let here = empty_index("auto");
+    let characters = "simhash:features=char:1,hamming=8";
+    let of_auto = ["old-first", "newest", "longest", "priority"].map(|policy| (policy, "auto"));
+    let others =
+        [("priority", "minhash"), ("old-first", characters), ("newest", characters), ("priority", "exact")];
+    for (policy, method) in of_auto.into_iter().chain(others) {
+        let texts = if method == characters { "--no-text" } else { "" };
+        let here = empty_index(&format!("{method} {texts}"));
         let mut server = HttpServer::start(&here, &format!("--view --view-policy {policy}"));
         insert(&server, 0..300);
         for round in 1..4 {
             let (since, kept) = snapshot(&server);
-            assert_eq!(kept, kept_by_dedup(&here, &server, policy), "{policy} {round}");
+            assert_eq!(kept, kept_by_method(&here, &server, policy, method), "{policy} {method} {round}");
             let replayed = Replayed { version: AtomicU64::new(since), kept: Mutex::new(kept) };
             thread::scope(|scope| {
                 let reader = scope.spawn(|| replayed.read(&server, since));
@@ -164,12 +192,12 @@ fn views_are_what_dedup_says_and_the_feed_gives_the_same() {
                 changes.into_iter().for_each(|change| change.join().unwrap());
                 // A last document, which no other one resembles, is the last line of the feed.
                 let last = format!("last-{round}");
-                insert_docs(&server, [(last.clone(), Random(9_000_000 + round).text(80))].into_iter());
+                insert_docs(&server, [(last.clone(), last_text(round))].into_iter());
                 wait_until("the feed has the last document", LIMIT, || {
                     replayed.kept.lock().unwrap().contains(&last)
                 });
                 let (version, kept) = snapshot(&server);
-                assert_eq!(kept, kept_by_dedup(&here, &server, policy), "{policy} {round}");
+                assert_eq!(kept, kept_by_method(&here, &server, policy, method), "{policy} {method} {round}");
                 assert_eq!(*replayed.kept.lock().unwrap(), kept, "{policy} {round}");
                 assert_eq!(replayed.version.load(Ordering::Acquire), version);
                 let numbers = view(&server, "");
@@ -182,6 +210,80 @@ fn views_are_what_dedup_says_and_the_feed_gives_the_same() {
             drop(server);
             server = HttpServer::start(&here, &format!("--view --view-policy {policy}"));
         }
+    }
+}
+
+/// A server is killed when a group is durable and no reader has seen it, and the view that is made of what is left tells a client that
+/// has an earlier version of all that it lacks.
+#[test]
+fn a_client_goes_on_where_it_was_when_a_server_is_killed_between_a_commit_and_its_version() {
+    for method in ["auto", "simhash:features=char:1,hamming=8 --no-text"] {
+        let here = empty_index(method);
+        let method = method.split(' ').next().unwrap();
+        let line = "--quiet --workers 2 index serve ix --address 127.0.0.1:0 --view --view-policy newest";
+        let mut server = HttpServer::of(here.command(line).env("DEDUP_FAULT", "0 synced 40 kill"));
+        let (mut next, mut acknowledged) = (0, 0);
+        let mut add = |server: &HttpServer| {
+            let doc = json!({ "id": format!("d{next}"), "text": text(next) }).to_string();
+            next += 1;
+            let answer = server.try_ask("POST", "/topics/news/insert", &[JSON], &doc);
+            acknowledged += u64::from(answer.is_some_and(|answer| answer.status == 200));
+            (next, acknowledged)
+        };
+        (0..8).for_each(|_| _ = add(&server));
+        let (since, kept) = snapshot(&server);
+        let replayed = Replayed { version: AtomicU64::new(since), kept: Mutex::new(kept) };
+        let lost = thread::scope(|scope| {
+            let reader = scope.spawn(|| replayed.read(&server, since));
+            let lost = loop {
+                let (sent, acknowledged) = add(&server);
+                assert!(sent < 100, "the server was not killed");
+                if acknowledged < sent {
+                    break sent - 1;
+                }
+            };
+            reader.join().unwrap();
+            lost
+        });
+        drop(server);
+        server = HttpServer::start(&here, "--view --view-policy newest");
+        // What is durable is there, although nobody was told.
+        assert_eq!(view(&server, &format!("/documents/d{lost}"))["documents"].as_array().unwrap().len(), 1);
+        let version = view(&server, "")["version"].as_u64().unwrap();
+        let since = replayed.version.load(Ordering::Acquire);
+        assert!(since < version, "{since} {version}");
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| replayed.read(&server, since));
+            wait_until("the feed has it", LIMIT, || replayed.version.load(Ordering::Acquire) == version);
+            let (of_snapshot, kept) = snapshot(&server);
+            assert_eq!(of_snapshot, version);
+            assert_eq!(*replayed.kept.lock().unwrap(), kept);
+            assert_eq!(kept, kept_by_method(&here, &server, "newest", method));
+            // Before the last removal not all is known.
+            assert_eq!(delete(&server, lost..lost + 1), 1);
+            crate::support::signal(server.id(), "TERM");
+            reader.join().unwrap();
+        });
+        drop(server);
+        server = HttpServer::start(&here, "--view --view-policy newest");
+        let after = view(&server, "")["version"].as_u64().unwrap();
+        for (since, status) in [(version, 410), (after - 1, 410), (after + 1, 410)] {
+            let path = format!("/topics/news/view/changes?since={since}");
+            assert_eq!(server.ask("GET", &path, &[], "").status, status, "{since} of {after}");
+        }
+        insert_docs(&server, [("last-1".to_owned(), last_text(1))].into_iter());
+        wait_until("the view has it", LIMIT, || view(&server, "")["version"].as_u64().unwrap() > after);
+        drop(server);
+        let server = HttpServer::start(&here, "--view --view-policy newest");
+        view(&server, "");
+        let replayed = Replayed { version: AtomicU64::new(after), kept: Mutex::default() };
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| replayed.read(&server, after));
+            wait_until("the feed has it", LIMIT, || replayed.kept.lock().unwrap().contains("last-1"));
+            assert_eq!(replayed.kept.lock().unwrap().len(), 1);
+            crate::support::signal(server.id(), "TERM");
+            reader.join().unwrap();
+        });
     }
 }
 
@@ -227,7 +329,6 @@ fn a_view_says_where_a_document_is() {
         ("/topics/news/view?x=1", 400),
         ("/topics/news/view/clusters?most=1", 400),
         ("/topics/news/view/clusters?limit=2000", 400),
-        ("/topics/news/view/changes?since=0", 410),
         ("/topics/news/view/changes?since=1000000", 410),
     ] {
         let answer = server.ask("GET", path, &[], "");
@@ -260,13 +361,15 @@ fn a_server_without_views_and_an_index_without_texts_say_so() {
     let answer = server.ask("GET", "/topics/news/view", &[], "");
     assert!(answer.status == 404 && answer.body.contains("--view"), "{answer:?}");
     assert_eq!(server.end(), Some(0));
-    let here = empty_index("exact");
-    let server = HttpServer::start(&here, "--view");
-    insert(&server, 0..1);
-    wait_until("the server refuses", LIMIT, || {
-        let answer = server.ask("GET", "/topics/news/view", &[], "");
-        answer.status == 409 && answer.body.contains("keeps no texts")
-    });
+    for (method, policy) in [("auto --no-text", "newest"), ("exact", "longest")] {
+        let here = empty_index(method);
+        let server = HttpServer::start(&here, &format!("--view --view-policy {policy}"));
+        insert(&server, 0..1);
+        wait_until("the server refuses", LIMIT, || {
+            let answer = server.ask("GET", "/topics/news/view", &[], "");
+            answer.status == 409 && answer.body.contains("keeps no texts")
+        });
+    }
     let priority = here.run("index serve ix --view --view-policy priority:n");
     priority.fails(2, &["keeps no fields", "priority:n"]);
 }

@@ -181,6 +181,18 @@ impl FingerprintFile {
         }
     }
 
+    /// Calls `each` with the word and the number of each entry.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn each_entry(&self, mut each: impl FnMut(u64, u64)) -> Result<(), Error> {
+        let mut rows = self.rows(0);
+        while let Some((key, number)) = rows.next()? {
+            each(rows.word_of(key), number);
+        }
+        Ok(())
+    }
+
     /// Reads every page, and compares checksums, the order of keys, and the words of the tables with each other.
     ///
     /// # Errors

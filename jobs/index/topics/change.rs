@@ -1,5 +1,7 @@
 //! Changes of an index, as its log has them.
 
+use std::collections::VecDeque;
+
 use operators::Priority;
 use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
@@ -77,5 +79,55 @@ impl KeptText {
             sketches: *sketches,
             text: doc.text.clone(),
         }
+    }
+}
+
+/// The last insertions into a topic since a document went, so that a view can tell of them one after the other, after a restart too.
+#[derive(Debug, Default)]
+pub(in crate::index) struct LatestInsertions {
+    /// Version of the topic before them: the number in the log of the change behind which they come.
+    after: u64,
+    /// Versions that they have led to, in order. The documents are the last ones of the topic.
+    versions: VecDeque<u64>,
+}
+
+impl LatestInsertions {
+    /// Largest number of insertions that are known.
+    const MOST: usize = 4096;
+
+    /// Begins with none. `after`: the number of the next change in the log.
+    pub fn new(after: u64) -> Self {
+        LatestInsertions { after, versions: VecDeque::new() }
+    }
+
+    /// Notes the change with a number in the log.
+    pub fn note(&mut self, number: u64, change: &ChangeKind) {
+        let version = number + 1;
+        match change {
+            ChangeKind::Insert(_) => {
+                if self.versions.len() == LatestInsertions::MOST {
+                    self.after = self.versions.pop_front().unwrap_or(self.after);
+                }
+                self.versions.push_back(version);
+            }
+            ChangeKind::Prioritize { .. } => {
+                if let Some(last) = self.versions.back_mut() {
+                    *last = version;
+                }
+            }
+            ChangeKind::Delete(_) | ChangeKind::Expire(_) | ChangeKind::Drop => {
+                // A removal is made later than the insertions of its group that are behind it in the log.
+                self.versions.retain(|of| *of > version);
+                self.after = version;
+            }
+        }
+    }
+
+    /// Returns the version before the insertions of the documents with numbers below `end`, and these, each with the version that
+    /// its insertion has led to. `next`: the number of the next document.
+    pub fn before(&self, end: u64, next: u64) -> (u64, Vec<(u64, u64)>) {
+        let first = next - self.versions.len() as u64;
+        let docs = (first..end).zip(self.versions.iter().copied());
+        (self.after, docs.collect())
     }
 }

@@ -10,7 +10,7 @@ use cluster::runs::newest_tier;
 use operators::Priority;
 use operators::method::KeptKeys;
 
-use super::change::{Change, ChangeKind, KeptText, NewDoc, PreparedDoc};
+use super::change::{Change, ChangeKind, KeptText, LatestInsertions, NewDoc, PreparedDoc};
 use super::flush::{FlushJob, FrozenTable};
 use super::manifest::{MANIFEST, SegmentEntry, TopicManifest};
 use super::memory::{MemoryDoc, MemoryTable};
@@ -55,6 +55,7 @@ pub(in crate::index) struct Topic {
     next_segment: u64,
     /// Number in the log of the first change since memory was frozen; `None` if there is none.
     changed_from: Option<u64>,
+    latest: LatestInsertions,
     /// Number of the first document that only the writer sees, because it is not durable yet; `None` if there is none.
     hidden_from: Option<u64>,
     /// Replaced by another one whenever texts get other numbers, which is when segments are merged.
@@ -86,6 +87,7 @@ impl Topic {
             flushed: manifest.flushed,
             next_segment: manifest.next_segment,
             changed_from: None,
+            latest: LatestInsertions::new(manifest.flushed),
             hidden_from: None,
             numbering: Arc::default(),
             files: Arc::default(),
@@ -156,9 +158,16 @@ impl Topic {
         self.hidden_from.unwrap_or(self.next)
     }
 
+    /// Returns a version that readers have seen, and the documents whose insertions alone have come behind it, each with the version that
+    /// it has led to.
+    pub fn latest(&self) -> (u64, Vec<(u64, u64)>) {
+        self.latest.before(self.end_of_shown(), self.next)
+    }
+
     /// Makes the change with a number in the log. `keys`: says which keys meet.
     pub fn apply(&mut self, number: u64, change: ChangeKind, keys: &KeptKeys) {
         self.changed_from.get_or_insert(number);
+        self.latest.note(number, &change);
         match change {
             ChangeKind::Insert(doc) => {
                 (self.next, self.last_time) = (doc.number + 1, doc.time);

@@ -46,6 +46,9 @@ struct PrintedView<'t> {
     kept: u64,
     clusters: usize,
     largest: usize,
+    /// Whether the texts were not compared, because the index keeps none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unverified: bool,
     largest_clusters: Vec<PrintedCluster>,
 }
 
@@ -81,7 +84,8 @@ pub(in crate::index) fn print_view(
         })?;
         return Ok(0);
     }
-    let printed = PrintedView::new(topic, &set, options.clusters, &mut reader)?;
+    let mut printed = PrintedView::new(topic, &set, options.clusters, &mut reader)?;
+    printed.unverified = index.is_unverified();
     match options.json {
         true => print(serde_json::to_string_pretty(&printed)? + "\n")?,
         false => print(printed.for_people())?,
@@ -107,6 +111,7 @@ impl<'t> PrintedView<'t> {
             kept: set.kept(),
             clusters: clusters.len(),
             largest: clusters.first().map_or(0, |(size, _)| *size),
+            unverified: false,
             largest_clusters,
         })
     }
@@ -116,6 +121,9 @@ impl<'t> PrintedView<'t> {
         let mut said = format!(
             "topic {topic}: {documents} documents, of which {kept} stay; {clusters} clusters, the largest of {largest} documents\n"
         );
+        if self.unverified {
+            said += "unverified: the index keeps no texts, so those that match were not compared\n";
+        }
         for PrintedCluster { id, removed } in &self.largest_clusters {
             let shown = removed.iter().take(SHOWN).map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
             let others = if removed.len() > SHOWN { ", …" } else { "" };

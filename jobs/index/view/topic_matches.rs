@@ -8,6 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use cluster::{Stores, text_of_path};
 use datasets::Reading;
+use operators::flow::LiveView;
+use operators::hash::Identity;
 use operators::method::Method;
 use operators::text::{Clean, Cleaner};
 use operators::{DocId, Matches, Merit, Pair, Priority};
@@ -34,8 +36,10 @@ pub(in crate::index) struct TopicTexts {
 /// The matches of the documents of a topic, which are named by their numbers in the index.
 #[derive(Default)]
 pub(in crate::index) struct TopicMatches {
-    /// Each document that is there, and the number of characters of its text.
+    /// Each document that is there, and the number of characters of its text; 0 if the index keeps no texts.
     pub chars: Vec<(DocId, u32)>,
+    /// Identities of documents whose matches are not looked for yet, in order.
+    pub identities: Vec<(DocId, Identity)>,
     /// Priorities of the documents that have one, in order. The others have the least.
     pub priorities: Vec<(DocId, Priority)>,
     /// All matches of most documents, and of those with very many candidates the ones that decide.
@@ -45,6 +49,20 @@ pub(in crate::index) struct TopicMatches {
 }
 
 impl TopicMatches {
+    /// Notes that a document is there.
+    pub fn note(&mut self, doc: DocId, chars: u32, priority: Priority) {
+        self.chars.push((doc, chars));
+        if priority != Priority::default() {
+            self.priorities.push((doc, priority));
+        }
+    }
+
+    /// Returns about how many bytes a live view of the documents takes at least.
+    pub fn view_bytes(&self) -> u64 {
+        let matches = (self.matches.copies.len() + self.matches.pairs.len()) as u64;
+        matches * LiveView::MATCH_BYTES + self.identities.len() as u64 * LiveView::KEYED_DOC_BYTES
+    }
+
     /// Returns the merit of a document.
     pub fn merit(&self, doc: DocId) -> Merit {
         let chars = self.chars.binary_search_by_key(&doc, |(other, _)| *other);
@@ -68,12 +86,8 @@ impl TopicTexts {
     pub fn add(&mut self, topic: &Topic, from: u64, end: u64) -> Result<Option<u64>> {
         let (TopicTexts { file, found, .. }, mut texts) = (self, TopicReader::new(topic)?);
         each_of_part(topic, from, end, |doc| {
-            let text = texts.text(doc.text)?;
-            found.chars.push((DocId(doc.number), text.chars().count() as u32));
-            let priority = texts.priority(doc.number)?;
-            if priority != Priority::default() {
-                found.priorities.push((DocId(doc.number), priority));
-            }
+            let (text, priority) = (texts.text(doc.text)?, texts.priority(doc.number)?);
+            found.note(DocId(doc.number), text.chars().count() as u32, priority);
             // The pipeline wants a number of each document.
             let (id, priority) = (doc.number.to_string(), priority.number().unwrap_or(f64::MIN));
             serde_json::to_writer(&mut *file, &json!({ "id": id, "text": text, PRIORITY: priority }))?;

@@ -129,12 +129,18 @@ impl KeptKeys {
     pub fn of_fingerprint(&self, fingerprint: u64) -> Option<TextKeys> {
         self.maker.keys_of_fingerprint(fingerprint)
     }
+
+    /// Returns the fingerprint of 64 bits whose key in the first pass this is; `None` if there is none, or texts are compared.
+    pub fn fingerprint_of(&self, key: u128) -> Option<u64> {
+        self.maker.fingerprint_of(key)
+    }
 }
 
 /// Makes the keys of texts by a search: [`RecordKeys`], or [`IdentityKeys`] for `exact`.
 trait KeyMaker: Send + Sync {
     fn keys(&mut self, text: &str) -> TextKeys;
     fn keys_of_fingerprint(&self, fingerprint: u64) -> Option<TextKeys>;
+    fn fingerprint_of(&self, key: u128) -> Option<u64>;
     fn boxed(&self) -> Box<dyn KeyMaker>;
 }
 
@@ -174,6 +180,10 @@ impl<S: KeyedSearch> KeyMaker for RecordKeys<S> {
         Some(keys)
     }
 
+    fn fingerprint_of(&self, key: u128) -> Option<u64> {
+        self.search.fingerprint_of(self.passes.first()?, key)
+    }
+
     fn boxed(&self) -> Box<dyn KeyMaker> {
         let (search, passes) = (self.search.clone(), self.passes.clone());
         Box::new(RecordKeys { search, passes, mapped: MappedText::default() })
@@ -193,6 +203,10 @@ impl<S: TextSearch + Clone> KeyMaker for IdentityKeys<S> {
     }
 
     fn keys_of_fingerprint(&self, _: u64) -> Option<TextKeys> {
+        None
+    }
+
+    fn fingerprint_of(&self, _: u128) -> Option<u64> {
         None
     }
 

@@ -42,6 +42,11 @@ pub trait KeyedSearch: TextSearch + BucketSearch + Clone {
         let _ = fingerprint;
         None
     }
+    /// Returns the fingerprint of 64 bits whose kept key in a pass this is; `None` where [`record_of`](Self::record_of) returns none.
+    fn fingerprint_of(&self, pass: &Self::Pass, key: u128) -> Option<u64> {
+        let _ = (pass, key);
+        None
+    }
 
     /// Returns the numbers of the passes in which two texts have a key in common.
     fn agreeing<'a>(&self, a: &'a MappedText, b: &'a MappedText) -> impl Iterator<Item = usize> {

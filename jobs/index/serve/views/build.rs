@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::topic_state::{TopicState, ViewProgress};
 use crate::index::index_folder::IndexFolder;
-use crate::index::view::{TopicMatches, TopicTexts};
+use crate::index::view::{TopicDocs, TopicMatches};
 use crate::nightly::Policy;
 
 /// A view that is to be built.
@@ -87,14 +87,14 @@ fn matches(
         ensure!(!texts.is_closed, "the server ends");
         texts.folder.insert(tempfile::tempdir()?).path().to_path_buf()
     };
-    let (mut texts, mut next) = (TopicTexts::new(&path)?, Some(0));
+    let (mut docs, mut next) = (TopicDocs::new(&folder.read(), &path)?, Some(0));
     while let Some(from) = next {
         plan.state.note(ViewProgress::Building(from, plan.end));
         let index = folder.read();
         let topic = index.topic(&plan.topic).context("the topic was dropped")?;
-        next = texts.add(topic, from, plan.end)?;
+        next = docs.add(topic, from, plan.end)?;
     }
     plan.state.note(ViewProgress::Building(plan.end, plan.end));
     let method = folder.read().method.clone();
-    texts.matches(&method, policy, threads)
+    docs.matches(&method, policy, threads)
 }

@@ -15,7 +15,7 @@ use super::topic_view::TopicView;
 use super::what_ifs::{SeenWhatIf, WHAT_IF_MATCH_BYTES, WhatIfRule, WhatIfs};
 use crate::index::hidden_changes::{ShownChange, ShownGroup};
 use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{Topic, TopicReader};
+use crate::index::topics::{TextIdentities, Topic, TopicReader};
 use crate::index::view::TopicMatches;
 
 /// Reason why a topic has no view.
@@ -32,11 +32,19 @@ const GONE_BYTES: u64 = 120;
 pub(super) struct FollowedTopic {
     pub state: Arc<TopicState>,
     view: TopicView,
-    keys: KeptKeys,
+    keys: DocKeys,
     /// Whether it has the documents with which it begins. Later ones are in the groups.
     is_built: bool,
     /// Changes that readers see and that the view lacks, the oldest first.
     waiting: VecDeque<ShownGroup>,
+    /// Number of the first of them that become a version each, so that clients that have one of these versions go on.
+    alone: usize,
+    /// Whether changes behind some versions are not known, so that the feed begins anew.
+    is_feed_cut: bool,
+    /// Version that readers saw when the view was begun.
+    begun: u64,
+    /// Number behind the last document that the view has.
+    end: u64,
     /// Documents that are there.
     documents: u64,
     /// Version of the documents with which it begins, and then of the changes that the view has.
@@ -52,15 +60,28 @@ pub(super) struct FollowedTopic {
     what_ifs: WhatIfs,
 }
 
+/// The keys of documents.
+pub(super) enum DocKeys {
+    /// They are made of the texts, by which the index finds what may match.
+    OfTexts(KeptKeys),
+    /// The index keeps no texts; the dataflow joins what it keeps.
+    Kept(TextIdentities),
+}
+
 impl FollowedTopic {
-    /// Begins the view of a topic. `version`: that of the documents with which it begins.
-    pub fn new(state: Arc<TopicState>, view: TopicView, keys: KeptKeys, version: u64) -> Self {
+    /// Begins the view of a topic. `end`: the number behind the last one of the documents with which it begins. `version`: that of
+    /// these documents.
+    pub fn new(state: Arc<TopicState>, view: TopicView, keys: DocKeys, (end, version): (u64, u64)) -> Self {
         FollowedTopic {
             state,
             view,
             keys,
             is_built: false,
             waiting: VecDeque::new(),
+            alone: 0,
+            is_feed_cut: false,
+            begun: version,
+            end,
             documents: 0,
             version,
             came: BTreeMap::new(),
@@ -72,10 +93,26 @@ impl FollowedTopic {
         }
     }
 
+    /// Notes documents that had come before the view was begun, behind those with which it begins, each with its version.
+    /// `shown`: the version that readers saw then.
+    pub fn catch_up(&mut self, topic: &str, docs: Vec<(u64, u64)>, shown: u64) {
+        let group = |version, changes: Vec<ShownChange>| ShownGroup {
+            topic: topic.to_owned(),
+            version,
+            changes: Some(changes.into()),
+        };
+        self.alone = docs.len();
+        self.waiting
+            .extend(docs.into_iter().map(|(doc, version)| group(version, vec![ShownChange::Came(doc)])));
+        // Changes of other topics came last.
+        self.waiting.push_back(group(shown, Vec::new()));
+        self.begun = shown;
+    }
+
     /// Notes changes that readers see.
     pub fn wait_for(&mut self, group: ShownGroup) {
-        // What was shown before the view was begun is among the documents with which it begins, but for a drop.
-        let is_known = !self.is_built && group.version <= self.version;
+        // What was shown before the view was begun is known, but for a drop.
+        let is_known = !self.is_built && group.version <= self.begun;
         if !is_known || group.changes.is_none() {
             self.waiting.push_back(group);
         }
@@ -100,11 +137,12 @@ impl FollowedTopic {
         self.is_built = true;
     }
 
-    /// Takes over changes, and lets documents ask again. Returns whether the view has all that readers see, so that it
-    /// can be decided.
+    /// Takes over changes, and lets documents ask again. Returns whether the view has all that belongs to a version, so that it can be
+    /// decided: all that readers see, or one of the documents with which it catches up.
     pub fn work(&mut self, index: &IndexFolder, topic: &Topic, pause: Instant) -> Result<bool> {
         let (mut docs, mut reader) = (TopicReader::new(topic)?, TopicReader::new(topic)?);
-        while let Some(group) = self.waiting.front_mut() {
+        while self.alone == 0 || self.published == Some(self.version) {
+            let Some(group) = self.waiting.front_mut() else { break };
             let Some(change) = group.changes.as_mut().and_then(VecDeque::pop_front) else {
                 self.version = group.version;
                 self.waiting.pop_front();
@@ -114,9 +152,19 @@ impl FollowedTopic {
             match change {
                 ShownChange::Came(number) if number >= LiveView::MOST_DOCS => bail!(TOO_MANY),
                 ShownChange::Came(number) => {
-                    // One that is not there has gone already, and a later group says so.
-                    if let Some(doc) = docs.doc(number)? {
-                        self.view.add(index, &mut reader, &mut self.keys, &doc)?;
+                    self.end = number + 1;
+                    let doc = docs.doc(number)?;
+                    // One that is not there has gone already, and a later group says so. Clients may know it if it came before the view.
+                    self.is_feed_cut |= doc.is_none() && self.alone > 0;
+                    if let Some(doc) = doc {
+                        match &mut self.keys {
+                            DocKeys::OfTexts(keys) => self.view.add(index, &mut reader, keys, &doc)?,
+                            DocKeys::Kept(identities) => {
+                                let (identity, priority) =
+                                    (identities.of(topic, doc.text)?, reader.priority(number)?);
+                                self.view.add_identity(DocId(number), identity, priority);
+                            }
+                        }
                         self.documents += 1;
                         self.came.insert(DocId(number), doc.id);
                     }
@@ -134,11 +182,16 @@ impl FollowedTopic {
                 return Ok(false);
             }
         }
-        while let Some(doc) = self.view.next_to_ask() {
-            self.view.ask_again(index, &mut reader, &mut self.keys, doc)?;
-            if Instant::now() >= pause {
-                return Ok(false);
+        match &mut self.keys {
+            DocKeys::OfTexts(keys) => {
+                while let Some(doc) = self.view.next_to_ask() {
+                    self.view.ask_again(index, &mut reader, keys, doc)?;
+                    if Instant::now() >= pause {
+                        return Ok(false);
+                    }
+                }
             }
+            DocKeys::Kept(identities) => identities.forget(),
         }
         Ok(true)
     }
@@ -164,13 +217,14 @@ impl FollowedTopic {
         }
         let (changes, what_ifs) = (self.view.take_changes(), self.what_ifs.commit(&self.view));
         let mut reader = TopicReader::new(topic)?;
-        let lines = match self.published {
-            Some(_) => Some(self.lines(&mut reader, &changes)?),
-            None => None,
+        let lines = match self.published.is_some() && !std::mem::take(&mut self.is_feed_cut) {
+            true => Some(self.lines(&mut reader, &changes)?),
+            false => None,
         };
         self.state.publish(NewVersion {
             version: self.version,
-            end: topic.end_of_shown(),
+            end: if self.alone > 0 { self.end } else { topic.end_of_shown() },
+            is_last: self.alone == 0,
             documents: self.documents,
             cut: self.view.cut,
             led: self.view.led,
@@ -178,6 +232,9 @@ impl FollowedTopic {
             what_ifs: &what_ifs,
             lines,
         });
+        if self.published.is_some() {
+            self.alone = self.alone.saturating_sub(1);
+        }
         (self.published, self.taken, self.many) = (Some(self.version), 0, MANY);
         (self.came, self.went) = Default::default();
         Ok(())

@@ -31,7 +31,7 @@ pub(super) struct SeenView {
     pub set: CleanSet,
     /// Number of documents that may have matches which were not looked at, because too many resemble them.
     pub cut: u64,
-    /// Number of documents that were compared with those alone that stay.
+    /// Number of documents of which those matches alone are known that decide.
     pub led: u64,
     /// What-ifs that clients want, by their numbers.
     pub what_ifs: BTreeMap<u64, SeenWhatIf>,
@@ -71,6 +71,8 @@ pub(super) struct NewVersion<'v> {
     pub version: u64,
     /// Number behind the last document of this version.
     pub end: u64,
+    /// Whether it has all that readers see.
+    pub is_last: bool,
     pub documents: u64,
     /// As those of [`SeenView`].
     pub cut: u64,
@@ -78,7 +80,7 @@ pub(super) struct NewVersion<'v> {
     /// Changes of decisions.
     pub changes: &'v [ViewChange],
     pub what_ifs: &'v WhatIfChanges,
-    /// Its lines of the feed; `None` for the first version.
+    /// Its lines of the feed; `None` if the feed begins with this version.
     pub lines: Option<Vec<String>>,
 }
 
@@ -141,13 +143,15 @@ impl TopicState {
         }
         seen.set.documents = new.documents;
         (seen.version, seen.end, seen.cut, seen.led) = (new.version, new.end, new.cut, new.led);
-        (seen.progress, seen.behind) = (ViewProgress::Ready, 0);
+        if new.is_last {
+            (seen.progress, seen.behind) = (ViewProgress::Ready, 0);
+        }
         for (number, what_if) in &mut seen.what_ifs {
             let changes = new.what_ifs.get(number).map_or(&[][..], |changes| changes);
             what_if.take(changes, &seen.set, new.changes.iter().map(|change| change.doc));
         }
         match new.lines {
-            None => seen.feed_from = new.version,
+            None => seen.begin_feed(new.version),
             Some(lines) => seen.keep(new.version, lines),
         }
         self.version.send_replace(new.version);
@@ -172,6 +176,11 @@ impl SeenView {
     /// Returns the number of bytes of the changes that are kept.
     pub fn feed_bytes(&self) -> u64 {
         (self.feed_bytes + self.feed.len() * size_of::<FeedLine>()) as u64
+    }
+
+    fn begin_feed(&mut self, version: u64) {
+        self.feed.clear();
+        (self.feed_from, self.feed_bytes) = (version, 0);
     }
 
     fn keep(&mut self, version: u64, lines: Vec<String>) {

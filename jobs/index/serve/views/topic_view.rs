@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use anyhow::Result;
-use operators::flow::{LiveView, ViewChange, ViewRank, WhatIf};
+use operators::flow::{KeyRule, LiveView, ViewChange, ViewRank, WhatIf};
+use operators::hash::Identity;
 use operators::method::KeptKeys;
 use operators::{DocId, Merit, Priority, Reason, Removed, Similarity};
 use timely::worker::Worker;
@@ -39,6 +40,8 @@ const PRIORITY_BYTES: u64 = 32;
 /// Memory: that of [`LiveView`], 6 bytes for each document that has ever come, and 48 MB of [`TextSets`].
 pub(super) struct TopicView {
     live: LiveView,
+    /// Whether the dataflow finds the matches by keys.
+    has_keys: bool,
     policy: Policy,
     merits: Rc<RefCell<DocMerits>>,
     /// Whether each document is there.
@@ -56,18 +59,25 @@ pub(super) struct TopicView {
     changed: BTreeMap<DocId, ViewChange>,
     /// Number of documents that may have matches which were not looked at.
     pub cut: u64,
-    /// Number of documents that were led.
+    /// Number of documents of which those matches alone are known that decide: those that were led, or have keys.
     pub led: u64,
     /// Sets of texts that were compared lately.
     sets: TextSets,
 }
 
 impl TopicView {
-    /// Makes a view of no documents. `policy`: which of two matching documents stays.
-    pub fn new(worker: &mut Worker, policy: Policy) -> Self {
+    /// Makes a view of no documents. `policy`: which of two matching documents stays. `rule`: finds the matches of documents; `None` if
+    /// their texts are compared.
+    pub fn new(worker: &mut Worker, policy: Policy, rule: Option<KeyRule>) -> Self {
         let merits = Rc::default();
+        let rank = rank_by(&policy, &merits);
+        let has_keys = rule.is_some();
         TopicView {
-            live: LiveView::new(worker, rank_by(&policy, &merits)),
+            live: match rule {
+                Some(rule) => LiveView::by_keys(worker, rank, rule),
+                None => LiveView::new(worker, rank),
+            },
+            has_keys,
             policy,
             merits,
             is_there: Vec::new(),
@@ -89,7 +99,10 @@ impl TopicView {
             self.note(doc, chars);
         }
         self.merits.borrow_mut().priorities.extend(found.priorities);
-        self.led = found.led;
+        self.led = found.led + found.identities.len() as u64;
+        for (doc, identity) in found.identities {
+            self.live.insert_key(doc, identity);
+        }
         for (doc, first) in found.matches.copies {
             self.live.insert(doc, Some(first), []);
         }
@@ -110,6 +123,22 @@ impl TopicView {
         self.is_there[doc.0 as usize] = true;
     }
 
+    /// Adds a document by its identity; `None` if it matches nothing.
+    pub fn add_identity(&mut self, doc: DocId, identity: Option<Identity>, priority: Priority) {
+        self.note_priority(doc, priority);
+        self.note(doc, 0);
+        if let Some(identity) = identity {
+            self.live.insert_key(doc, identity);
+            self.led += 1;
+        }
+    }
+
+    fn note_priority(&mut self, doc: DocId, priority: Priority) {
+        if priority != Priority::default() {
+            self.merits.borrow_mut().priorities.insert(doc, priority);
+        }
+    }
+
     /// Adds a document, whose number is higher than those before.
     pub fn add(
         &mut self,
@@ -120,9 +149,7 @@ impl TopicView {
     ) -> Result<()> {
         let asked = AskedDoc::ask(index, reader, keys, doc, |text| self.may_stay(text))?;
         let (doc, priority) = (asked.doc, reader.priority(doc.number)?);
-        if priority != Priority::default() {
-            self.merits.borrow_mut().priorities.insert(doc, priority);
-        }
+        self.note_priority(doc, priority);
         (self.cut, self.led) = (self.cut + u64::from(asked.is_cut), self.led + u64::from(asked.is_led));
         let identical = self.first_there(reader, &asked.equal)?;
         let near = match identical {
@@ -167,7 +194,7 @@ impl TopicView {
             }
             self.changed.entry(change.doc).or_insert(change).after = change.after;
         }
-        if self.led > 0 {
+        if self.led > 0 && !self.has_keys {
             self.again.append(&mut again);
         }
         let mut waiting = std::mem::take(&mut self.again);

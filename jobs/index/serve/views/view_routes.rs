@@ -136,6 +136,7 @@ async fn view(
     Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
     let (state, _) = shared.view(&caller, &topic)?;
+    let is_unverified = shared.index.read(|index| index.is_unverified());
     block_in_place(|| {
         let seen = state.seen.read();
         let counts = seen.set.counts();
@@ -146,6 +147,7 @@ async fn view(
             "clusters": counts.clusters,
             "largest": counts.largest,
             "cut": seen.cut,
+            "unverified": is_unverified,
             "behind": seen.behind,
         })))
     })

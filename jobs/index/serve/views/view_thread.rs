@@ -13,14 +13,14 @@ use timely::worker::Worker;
 use tokio::sync::oneshot;
 
 use super::build::{ViewBuilder, ViewPlan};
-use super::followed_topic::{FollowedTopic, TOO_MANY, no_room};
+use super::followed_topic::{DocKeys, FollowedTopic, TOO_MANY, no_room};
 use super::topic_state::TopicState;
 use super::topic_view::TopicView;
 use super::what_ifs::{MOST_WHAT_IFS, WhatIfRule};
 use crate::index::hidden_changes::{Follower, ShownGroup};
 use crate::index::index_folder::IndexFolder;
-use crate::index::topics::Topic;
-use crate::index::view::{NO_TEXTS, TopicMatches};
+use crate::index::topics::TextIdentities;
+use crate::index::view::{TopicMatches, key_rule};
 use crate::nightly::Policy;
 
 /// Time for which the index is read at once, while changes wait.
@@ -220,25 +220,31 @@ impl ViewThread {
 
     /// Begins the view of a topic.
     fn begin(&mut self, worker: &mut Worker, topic: String, state: Arc<TopicState>) {
-        let (followed, keys, keeps_texts) = {
+        let (followed, rule, keys) = {
             let folder = &mut *self.folder.write();
-            let end = folder.topics.get(&topic).map(Topic::end_of_shown);
-            let followed = end.and_then(|end| Some((end, folder.follower.as_mut()?.follow(&topic))));
-            (followed, folder.keys.clone(), folder.settings.texts)
+            let latest = folder.topics.get(&topic).map(|topic| (topic.end_of_shown(), topic.latest()));
+            let followed = latest.and_then(|latest| Some((latest, folder.follower.as_mut()?.follow(&topic))));
+            (followed, key_rule(folder, &self.policy), folder.keys.clone())
         };
-        let (refusal, time) = match followed {
-            None => ("there is no such topic", Duration::ZERO),
-            Some(_) if !keeps_texts => (NO_TEXTS, REFUSED),
-            Some((end, _)) if end > LiveView::MOST_DOCS => (TOO_MANY, REFUSED),
-            Some((end, version)) => {
-                let view = TopicView::new(worker, self.policy.clone());
-                let followed = FollowedTopic::new(Arc::clone(&state), view, keys, version);
+        let (refusal, time) = match (followed, rule) {
+            (None, _) => ("there is no such topic".to_owned(), Duration::ZERO),
+            (Some(_), Err(why)) => (why, REFUSED),
+            (Some(((end, _), _)), _) if end > LiveView::MOST_DOCS => (TOO_MANY.to_owned(), REFUSED),
+            (Some(((end, (after, latest)), shown)), Ok(rule)) => {
+                let keys = match rule.is_some() {
+                    true => DocKeys::Kept(TextIdentities::new(keys)),
+                    false => DocKeys::OfTexts(keys),
+                };
+                let view = TopicView::new(worker, self.policy.clone(), rule);
+                let end = latest.first().map_or(end, |(first, _)| *first);
+                let mut followed = FollowedTopic::new(Arc::clone(&state), view, keys, (end, after));
+                followed.catch_up(&topic, latest, shown);
                 self.topics.insert(topic.clone(), followed);
                 self.builder.build(ViewPlan { topic, state, end });
                 return;
             }
         };
-        state.end(refusal.to_owned(), time);
+        state.end(refusal, time);
     }
 
     /// Takes over the documents with which a view begins.
@@ -248,8 +254,7 @@ impl ViewThread {
         let Some(topic) = topic.filter(|topic| Arc::ptr_eq(&topic.state, &plan.state)) else { return };
         match found {
             Ok(found) => {
-                let matches = found.matches.copies.len() + found.matches.pairs.len();
-                let bytes = matches as u64 * LiveView::MATCH_BYTES;
+                let bytes = found.view_bytes();
                 match bytes > room {
                     true => {
                         let why = no_room(room, found.chars.len() as u64, bytes);

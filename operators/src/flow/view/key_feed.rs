@@ -59,8 +59,9 @@ impl KeyRule {
 
 /// Rows of documents: the number and the identity.
 type DocRows = InputSession<ViewTime, (u32, Identity), i32>;
-/// Rows by key: the number of a document and its fingerprint, or the second half of its identity.
-type KeyRows<'s> = VecCollection<'s, ViewTime, (u64, (u32, u64)), i32>;
+/// Rows by key: the number of a document and its fingerprint, or the second half of its identity, as two words, so that a row has 12
+/// bytes.
+type KeyRows<'s> = VecCollection<'s, ViewTime, (u64, (u32, [u32; 2])), i32>;
 
 /// The keys of documents, which the dataflow joins.
 ///
@@ -86,8 +87,8 @@ pub(super) struct KeyFeed {
     waiting: BinaryHeap<Reverse<(Rank, u32)>>,
     /// Number of documents that may join next.
     round: usize,
-    /// Whether documents have come or gone that the dataflow has not taken.
-    is_changed: bool,
+    /// Number of documents that have come or gone and that the dataflow has not taken.
+    changed: usize,
     /// Number of documents that are there.
     count: u64,
     /// Number of matches, several times where documents have several keys in common.
@@ -119,7 +120,7 @@ impl KeyFeed {
             docs: Vec::new(),
             waiting: BinaryHeap::new(),
             round: FIRST_ROUND,
-            is_changed: false,
+            changed: 0,
             count: 0,
             matches: Rc::default(),
             found: Rc::default(),
@@ -132,15 +133,17 @@ impl KeyFeed {
         let by_key = |input: &mut DocRows, rule: KeyRule| -> KeyRows<'s> {
             let docs = input.to_collection(scope);
             docs.flat_map(move |(doc, identity)| {
-                rule.keys(identity).into_iter().map(move |key| (key, (doc, identity.1)))
+                let fingerprint = [identity.1 as u32, (identity.1 >> 32) as u32];
+                rule.keys(identity).into_iter().map(move |key| (key, (doc, fingerprint)))
             })
         };
         let all = by_key(&mut self.all, self.rule.clone()).arrange_by_key_named("documents by key");
         let staying =
             by_key(&mut self.staying, self.rule.clone()).arrange_by_key_named("staying documents by key");
         let (tie, distance) = (self.rule.tie(), self.rule.distance);
-        all.join_core(staying, move |_, &(one, of_one), &(other, of_other)| {
-            let matches = one != other && (of_one ^ of_other).count_ones() <= distance;
+        all.join_core(staying, move |_, &(one, [low, high]), &(other, [other_low, other_high])| {
+            let apart = (low ^ other_low).count_ones() + (high ^ other_high).count_ones();
+            let matches = one != other && apart <= distance;
             [(one, (tie, other)), (other, (tie, one))].into_iter().filter(move |_| matches)
         })
     }
@@ -154,6 +157,11 @@ impl KeyFeed {
                 matches.set(matches.get() + i64::from(count));
             }
         })
+    }
+
+    /// Returns the number of documents that have come or gone and that the dataflow has not taken.
+    pub fn undecided(&self) -> usize {
+        self.changed
     }
 
     /// Returns the number of documents that are there.
@@ -174,7 +182,7 @@ impl KeyFeed {
         }
         self.docs[at] = KeyedDoc { identity, is_there: true, is_waiting: true, has_joined: false };
         self.all.update((number, identity), 1);
-        (self.is_changed, self.count) = (true, self.count + 1);
+        (self.changed, self.count) = (self.changed + 1, self.count + 1);
         self.waiting.push(Reverse(((self.rank)(doc), number)));
     }
 
@@ -187,13 +195,13 @@ impl KeyFeed {
             self.staying.update((number(doc), identity), -1);
         }
         self.went.push(number(doc));
-        (self.is_changed, self.count) = (true, self.count - 1);
+        (self.changed, self.count) = (self.changed + 1, self.count - 1);
     }
 
     /// Lets documents that wait join those that stay, as many as the round has, and gives all changes to the dataflow, which takes
     /// them as those of a time.
     pub fn flush(&mut self, time: ViewTime) {
-        if std::mem::take(&mut self.is_changed) {
+        if std::mem::take(&mut self.changed) > 0 {
             self.round = FIRST_ROUND;
         }
         let mut room = self.round;
@@ -208,6 +216,9 @@ impl KeyFeed {
             }
         }
         self.round *= 2;
+        if self.waiting.is_empty() {
+            self.waiting.shrink_to_fit();
+        }
         for input in [&mut self.all, &mut self.staying] {
             input.advance_to(time + 1);
             input.flush();
@@ -220,7 +231,7 @@ impl KeyFeed {
         {
             self.waiting.pop();
         }
-        self.is_changed || !self.waiting.is_empty()
+        self.changed > 0 || !self.waiting.is_empty()
     }
 
     /// Returns what the changes have touched that the dataflow has taken.

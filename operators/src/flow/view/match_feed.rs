@@ -127,7 +127,7 @@ impl MatchFeed {
     /// Gives the changes of the group to the dataflow, which takes them as those of a time. Returns what they touch.
     pub fn flush(&mut self, time: ViewTime) -> Touched {
         let mut touched = Touched { went: std::mem::take(&mut self.went), ..Touched::default() };
-        for (doc, ties) in self.group.drain() {
+        for (doc, ties) in std::mem::take(&mut self.group) {
             for (row, count) in ties.class.into_iter().chain(ties.others) {
                 match row {
                     (tie, other) if tie.is_near() && doc < other => touched.pairs.push((doc, other)),

@@ -69,7 +69,7 @@ impl LiveView {
     /// About how many bytes a match takes (docs/benchmarks/2026-11-30-view.txt).
     pub const MATCH_BYTES: u64 = 150;
     /// About how many bytes a document takes that comes with keys.
-    const KEYED_DOC_BYTES: u64 = 300;
+    pub const KEYED_DOC_BYTES: u64 = 300;
 
     /// Makes a view of no documents, which come with their matches. `rank`: the keep order.
     pub fn new(worker: &mut Worker, rank: ViewRank) -> Self {
@@ -216,11 +216,11 @@ impl LiveView {
         }
     }
 
-    /// Returns the number of rows that have changed since the last commit; 0 of documents with keys.
+    /// Returns the number of rows that have changed since the last commit; that of documents, where they have keys.
     pub fn undecided(&self) -> usize {
         match &self.feed {
             Feed::Matches(feed) => feed.undecided(),
-            Feed::Keys(_) => 0,
+            Feed::Keys(feed) => feed.undecided(),
         }
     }
 

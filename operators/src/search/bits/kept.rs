@@ -50,6 +50,21 @@ impl<W: Bits> KeyedSearch for BitSearch<W> {
         let is_whole = W::BITS == u64::BITS && self.by_text.is_none();
         is_whole.then(|| Row { fingerprint: W::from(fingerprint), doc: DocId(0), sketch: 0 })
     }
+
+    fn fingerprint_of(&self, table: &BlockTable<W>, key: u128) -> Option<u64> {
+        self.record_of(0)?;
+        let equal = table.equal.halves()[0];
+        let mut bits = (key >> u64::BITS) as u64;
+        let mut fingerprint = 0;
+        for chosen in [equal, !equal] {
+            // The first bit of the key is the last one that was taken of the word, counted from its lowest.
+            for place in (0..u64::BITS).filter(|place| chosen >> place & 1 == 1) {
+                fingerprint |= (bits >> 63) << place;
+                bits <<= 1;
+            }
+        }
+        Some(fingerprint)
+    }
 }
 
 /// Returns the bits of a word that are set in `chosen`, behind each other.
@@ -98,6 +113,7 @@ mod tests {
                 let keys = [one, other].map(|word| BitSearch::kept_key(&table, &row(word)));
                 let meet = (keys[0] ^ keys[1]) >> (128 - bits) == 0;
                 prop_assert_eq!(meet, table.key(one) == table.key(other));
+                prop_assert_eq!(search.fingerprint_of(&table, keys[0]), Some(one));
                 let apart = (one ^ other).count_ones();
                 prop_assert_eq!(search.key_distance(keys[0], keys[1]), Some(apart).filter(|&n| n <= distance));
                 met |= meet;
