@@ -14,8 +14,8 @@ use crate::nightly::Policy;
 pub(super) const MOST_WHAT_IFS: usize = 4;
 /// Time after which a what-if ends that nobody has asked for.
 const IDLE: Duration = Duration::from_secs(600);
-/// About how many bytes a what-if takes in the engine for each match of the topic (docs/benchmarks/2026-11-29-view.txt).
-pub(super) const WHAT_IF_MATCH_BYTES: u64 = 40;
+/// About how many bytes the decisions of a what-if take for each match of the topic (docs/benchmarks/2026-11-30-view.txt).
+pub(super) const WHAT_IF_MATCH_BYTES: u64 = 30;
 
 /// Rule of a what-if, which a client asks for.
 pub(super) struct WhatIfRule {

@@ -59,7 +59,7 @@ pub struct LiveView {
 
 /// Documents that come, and where their matches come from.
 enum Feed {
-    Matches(MatchFeed),
+    Matches(Box<MatchFeed>),
     Keys(Box<KeyFeed>),
 }
 
@@ -73,7 +73,7 @@ impl LiveView {
 
     /// Makes a view of no documents, which come with their matches. `rank`: the keep order.
     pub fn new(worker: &mut Worker, rank: ViewRank) -> Self {
-        LiveView::fed(worker, Feed::Matches(MatchFeed::new()), rank)
+        LiveView::fed(worker, Feed::Matches(Box::new(MatchFeed::new())), rank)
     }
 
     /// Makes a view of no documents, which come with keys, by which the dataflow finds their matches.
