@@ -212,6 +212,15 @@ fn by_keys(worker: &mut Worker, documents: u64, per_thousand: u64) {
         let (seconds, _) = timed(|| all.iter().map(|docs| insert(docs, worker)).sum::<usize>());
         println!("groups of {size}: {:.1} CPU µs a document", seconds * 1e6 / (groups * size) as f64);
     }
+    // A family whose documents have few different fingerprints, all near each other.
+    let family = |from: u64, count: u64| -> Vec<(DocId, u64)> {
+        (from..from + count).map(|doc| (DocId(doc), 1 << (spread(doc) % 8))).collect()
+    };
+    let (seconds, _) = timed(|| insert(&family(next, 100_000), worker));
+    println!("a family of 100,000: {seconds:.2} CPU s");
+    let (seconds, _) =
+        timed(|| (0..1000).map(|at| insert(&family(next + 100_000 + at, 1), worker)).sum::<usize>());
+    println!("one more of it: {:.0} CPU µs", seconds * 1e3);
 }
 
 struct ByEngine {

@@ -19,9 +19,6 @@ use crate::record::DocId;
 use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
 
-/// Number of documents that are compared with all others at once, at first; then twice as many, and so on.
-const FIRST_ROUND: usize = 16;
-
 /// The keys by which documents match whose texts are not known: fingerprints of 64 bits, or hashes of equal texts.
 #[derive(Clone)]
 pub struct KeyRule {
@@ -72,9 +69,9 @@ type KeyRows<'s> = VecCollection<'s, ViewTime, (u64, (u32, [u32; 2])), i32>;
 /// ```
 ///
 /// **A document is compared with those that stay.** All pairs of a family are its square, and the greedy rule asks for those alone of
-/// which one stays. A document that comes is expected to stay; if it goes it is taken out of those that stay, and if it stays again it
-/// joins them again, in rounds of 16, 32, 64 and so on, the first ones in keep order first: what matches these goes meanwhile. When all that
-/// stay have joined, the matches of each of them are known, so the decisions are those by all matches.
+/// which one stays. A document that comes joins these if it stays by its matches with them; one that goes later is taken out, and one that
+/// stays again joins again. They join one by one, then two, four and so on at a time, the first ones in keep order first: what matches these
+/// goes meanwhile. When all that stay have joined, the matches of each of them are known, so the decisions are those by all matches.
 ///
 /// Memory: 24 bytes for each number of a document, and two rows for each key.
 pub(super) struct KeyFeed {
@@ -85,7 +82,7 @@ pub(super) struct KeyFeed {
     docs: Vec<KeyedDoc>,
     /// Documents that are to join, and some that are not any more.
     waiting: BinaryHeap<Reverse<(Rank, u32)>>,
-    /// Number of documents that may join next.
+    /// Number of documents that joined last, at most.
     round: usize,
     /// Number of documents that have come or gone and that the dataflow has not taken.
     changed: usize,
@@ -119,7 +116,7 @@ impl KeyFeed {
             rank,
             docs: Vec::new(),
             waiting: BinaryHeap::new(),
-            round: FIRST_ROUND,
+            round: 0,
             changed: 0,
             count: 0,
             matches: Rc::default(),
@@ -201,9 +198,8 @@ impl KeyFeed {
     /// Lets documents that wait join those that stay, as many as the round has, and gives all changes to the dataflow, which takes
     /// them as those of a time.
     pub fn flush(&mut self, time: ViewTime) {
-        if std::mem::take(&mut self.changed) > 0 {
-            self.round = FIRST_ROUND;
-        }
+        // Those that come are compared with those that stay before any joins: a copy of many documents never does.
+        self.round = if std::mem::take(&mut self.changed) > 0 { 0 } else { (2 * self.round).max(1) };
         let mut room = self.round;
         while room > 0
             && let Some(Reverse((_, number))) = self.waiting.pop()
@@ -215,7 +211,6 @@ impl KeyFeed {
                 room -= 1;
             }
         }
-        self.round *= 2;
         if self.waiting.is_empty() {
             self.waiting.shrink_to_fit();
         }
