@@ -5,12 +5,23 @@ use std::collections::BinaryHeap;
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-use super::ViewChange;
 use super::matches::TieReader;
 use super::rows::{Gone, NearRow, Tie, ViewRank};
 use crate::record::DocId;
 use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
+use crate::survivors::Removed;
+
+/// A change of a decision. A document of which none is known stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewChange {
+    /// Document that the change is about.
+    pub doc: DocId,
+    /// Reason why it went before; `None` if it stayed, or was not there.
+    pub before: Option<Removed>,
+    /// Reason why it goes now; `None` if it stays, or is not there any more.
+    pub after: Option<Removed>,
+}
 
 /// Matches, classes and documents that have changed, about which it must be decided anew.
 #[derive(Clone, Default)]
@@ -54,14 +65,14 @@ pub(super) struct Decisions {
 }
 
 /// A class of identical documents, and what matches it.
-struct Class {
+struct SameTexts {
     /// Its documents that are there.
     members: Vec<u32>,
     /// Classes that match it, by their names.
     near: Vec<NearRow>,
 }
 
-impl Class {
+impl SameTexts {
     /// Reads a class; `None` if the document does not name one.
     fn read(name: u32, reader: &mut TieReader, least: Option<Similarity>) -> Option<Self> {
         let mut near = reader.read(name, &[]);
@@ -75,7 +86,7 @@ impl Class {
             members.push(copy);
         }
         near.retain(|(tie, _)| tie.counts_from(least));
-        Some(Class { members, near })
+        Some(SameTexts { members, near })
     }
 }
 
@@ -104,7 +115,7 @@ impl Decisions {
             if last.replace(name) == Some(name) {
                 continue;
             }
-            let Some(class) = Class::read(name, reader, self.least) else { continue };
+            let Some(class) = SameTexts::read(name, reader, self.least) else { continue };
             let (best, place) = (self.best_of(name), self.place_of(name));
             let stayed = !self.gone.contains_key(&best);
             let gone = self.removed(place, &class);
@@ -142,7 +153,7 @@ impl Decisions {
     fn begin(&mut self, reader: &mut TieReader, touched: &Touched) -> Queue {
         let (mut moved, mut queued) = (HashSet::default(), Vec::new());
         for &name in &touched.classes {
-            let Some(class) = Class::read(name, reader, self.least) else {
+            let Some(class) = SameTexts::read(name, reader, self.least) else {
                 self.best.remove(&name);
                 continue;
             };
@@ -170,7 +181,7 @@ impl Decisions {
 
     /// Returns why the documents of a class go, if they do: the most similar earlier class that stays, and of equally similar ones the
     /// first.
-    fn removed(&self, place: Rank, class: &Class) -> Option<Gone> {
+    fn removed(&self, place: Rank, class: &SameTexts) -> Option<Gone> {
         let earlier = class.near.iter().map(|&(tie, other)| (tie, self.place_of(other), self.best_of(other)));
         let staying = earlier.filter(|(_, other, best)| *other < place && !self.gone.contains_key(best));
         let most = staying.max_by_key(|&(tie, other, _)| (tie, Reverse(other)))?;

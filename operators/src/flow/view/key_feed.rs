@@ -9,8 +9,7 @@ use differential_dataflow::VecCollection;
 use differential_dataflow::input::InputSession;
 use timely::dataflow::Scope;
 
-use super::ViewChange;
-use super::decide::Touched;
+use super::decide::{Touched, ViewChange};
 use super::matches::{NoteTie, TieRows};
 use super::rows::{Tie, ViewRank, ViewTime, number};
 use crate::hash::Identity;

@@ -21,6 +21,7 @@ use std::rc::{Rc, Weak};
 
 use timely::worker::Worker;
 
+pub use self::decide::ViewChange;
 use self::decide::{Decisions, Touched};
 use self::key_feed::KeyFeed;
 pub use self::key_feed::KeyRule;
@@ -31,18 +32,6 @@ use self::rows::ViewTime;
 use crate::hash::Identity;
 use crate::record::DocId;
 use crate::sets::similarity::Similarity;
-use crate::survivors::Removed;
-
-/// A change of a decision. A document of which none is known stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ViewChange {
-    /// Document that the change is about.
-    pub doc: DocId,
-    /// Reason why it went before; `None` if it stayed, or was not there.
-    pub before: Option<Removed>,
-    /// Reason why it goes now; `None` if it stays, or is not there any more.
-    pub after: Option<Removed>,
-}
 
 /// The decisions about the documents of a corpus that changes.
 ///
