@@ -32,7 +32,7 @@ use launch::build_identity::hash_of_program;
 use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
 
 pub use cli::exit::{Locked, WrongUse, advice, exit_code};
-pub use cli::terminal::say;
+pub use cli::terminal::{print, say};
 pub use cli::{help_topics, suggestions};
 pub use launch::launcher::Launch;
 pub use launch::parent_watch::{BOUND, become_bound};

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::Write;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,8 +14,8 @@ use jobs::commands::{
     shell_files, show, tune, version, why,
 };
 use jobs::{
-    BOUND, Common, advice, become_bound, chunk, dedup, exit_code, help_topics, index, nightly, reproduce,
-    say, suggestions,
+    BOUND, Common, advice, become_bound, chunk, dedup, exit_code, help_topics, index, nightly, print,
+    reproduce, say, suggestions,
 };
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
@@ -135,6 +135,11 @@ fn mistake(error: &clap::Error, line: &[OsString]) -> String {
     similar.filter(is_near).map_or(mistake.clone(), |tip| format!("{mistake}; {tip}"))
 }
 
+/// Prints help. Returns the exit code.
+fn print_help(help: impl Display) -> ExitCode {
+    print(help).map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
 fn main() -> ExitCode {
     cluster::exit_on_panic();
     let line = command_line();
@@ -146,8 +151,7 @@ fn main() -> ExitCode {
         return fail(&become_bound());
     }
     if let Some(help) = help(&line) {
-        let _ = write!(std::io::stdout(), "{help}");
-        return ExitCode::SUCCESS;
+        return print_help(help);
     }
     let mut command = match Command::try_parse_from(&line) {
         Ok(command) => command,
@@ -159,11 +163,7 @@ fn main() -> ExitCode {
             say(cluster::one_line(&mistake(&error, &line)));
             return ExitCode::from(2);
         }
-        Err(help) => {
-            // A reader that stops early, such as `head`, is no failure.
-            let _ = write!(std::io::stdout(), "{help}");
-            return ExitCode::SUCCESS;
-        }
+        Err(help) => return print_help(help),
     };
     let several = match &command.job {
         Job::Compare(_) | Job::Dedup(_) => true,

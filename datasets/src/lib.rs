@@ -51,7 +51,9 @@ pub static FORMATS: &[&dyn Format] = &[
     &formats::csv::WEIBO_CSV,
     &formats::csv::CSV,
     &formats::csv::TSV,
-    &formats::sogou::SOGOUCS,
+    &formats::elements::SOGOUCS,
+    &formats::elements::WIKIEXTRACTOR,
+    &formats::elements::MEDIAWIKI,
     &formats::tancorp::TANCORP,
     &formats::plain_lines::LINES,
 ];

@@ -176,6 +176,11 @@ pub(crate) fn read(format: &dyn Format, pieces: &[Piece], reading: &Reading) -> 
     (records, failed)
 }
 
+/// Reads a file that is one piece.
+pub(crate) fn read_file(format: &dyn Format, path: &str, bytes: &[u8], reading: &Reading) -> Vec<Record> {
+    read(format, &pieces(&MemoryBlob::shared(path, bytes, 9), &[]), reading).0
+}
+
 /// Returns for each record of a file its priority by a field, or the reason why it is rejected.
 pub(crate) fn priorities(
     format: &dyn Format,

@@ -27,7 +27,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// Writes the answer of a job to stdout. A reader that has seen enough, such as `head`, is no failure.
-pub(crate) fn print(answer: impl fmt::Display) -> Result<()> {
+pub fn print(answer: impl fmt::Display) -> Result<()> {
     match write!(std::io::stdout(), "{answer}").and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(error).context("could not write to the standard output")

@@ -76,9 +76,9 @@ impl MemoryOptions {
         let fixed = PROGRAM_BYTES + workers * WORKER_BYTES;
         let least = fixed + workers * LEAST_BYTES;
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
-            let (memory, least) = (memory >> 20, least.div_ceil(1 << 20));
+            let (memory, least) = (said(memory), least.div_ceil(1 << 20));
             bail!(WrongUse(format!(
-                "--memory {memory}M is too little for {workers} workers in a process: it takes {least}M"
+                "--memory {memory} is too little for {workers} workers in a process: it takes {least}M"
             )));
         }
         Ok(SpillBudget::new(local, self.memory.map(|memory| (memory - fixed) as usize)))
@@ -122,9 +122,9 @@ impl MemoryOptions {
         let of_text = if exact { text_bytes / EXACT_INPUT_SHARE } else { 0 };
         let least = fixed + parts * of_workers.max(of_text);
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
-            let (memory, workers, least) = (memory >> 20, group.workers(), least.div_ceil(1 << 20));
+            let (memory, workers, least) = (said(memory), group.workers(), least.div_ceil(1 << 20));
             let because =
-                format!("--memory {memory}M is too little for {method} with {workers} workers in a process");
+                format!("--memory {memory} is too little for {method} with {workers} workers in a process");
             let takes_less = if parts == 1 { "; auto:search=minhash takes less" } else { "" };
             bail!(WrongUse(match of_text > of_workers {
                 true => format!(
@@ -144,4 +144,12 @@ fn fixed_bytes(group: &Group, lexicon: &Lexicon) -> u64 {
     let words = if lexicon.user_words.is_empty() { 0 } else { USER_WORDS_BYTES };
     let connections = others * (workers * CONNECTION_BYTES + CONNECTION_BYTES);
     PROGRAM_BYTES + words + workers * WORKER_BYTES + connections
+}
+
+/// Returns a number of bytes that is too little, as people write it. Who has named no unit has meant another one.
+fn said(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("of {bytes} bytes (a number without a unit is one of bytes)"),
+        megabytes => format!("{megabytes}M"),
+    }
 }

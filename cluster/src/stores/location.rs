@@ -140,6 +140,9 @@ impl Stores {
                 };
                 Ok((self.remote(&prefix, create)?, format!("/{}", names.join("/"))))
             }
+            "oss" | "cos" | "cosn" | "obs" => bad(format!(
+                "{scheme} is not known, but such a store speaks S3: name it s3://, with its address in AWS_ENDPOINT_URL"
+            )),
             _ => bad(format!(
                 "{scheme} is not known; hdfs, viewfs, s3, gs, az, abfs, file and plain paths are"
             )),

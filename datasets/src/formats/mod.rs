@@ -4,12 +4,12 @@
 //! This room uses `text` and `parts`; only `lib.rs` and `pack.rs` use it.
 
 pub(crate) mod csv;
+pub(crate) mod elements;
 pub(crate) mod jsonl;
 pub(crate) mod office;
 pub(crate) mod parquet;
 pub(crate) mod plain_lines;
 pub(crate) mod sequence_file;
-pub(crate) mod sogou;
 pub(crate) mod tancorp;
 pub(crate) mod tree;
 pub(crate) mod unknown;
@@ -17,7 +17,7 @@ pub(crate) mod unknown;
 use crate::{FORMATS, Format};
 
 /// Other names that formats go by.
-const OTHER_NAMES: [(&str, &str); 15] = [
+const OTHER_NAMES: [(&str, &str); 19] = [
     ("json", "jsonl"),
     ("ndjson", "jsonl"),
     ("jsonlines", "jsonl"),
@@ -33,6 +33,10 @@ const OTHER_NAMES: [(&str, &str); 15] = [
     ("pdf", "office"),
     ("docx", "office"),
     ("word", "office"),
+    ("html", "office"),
+    ("wiki", "wikiextractor"),
+    ("markdown", "tancorp"),
+    ("md", "tancorp"),
 ];
 
 /// Returns the format of a name, which may be another one that people give it, in upper or lower case.

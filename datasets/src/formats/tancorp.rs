@@ -8,7 +8,7 @@ use crate::text::compression::has_suffix;
 use crate::text::detect::is_binary;
 use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer};
 
-/// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
+/// Category folders with one `.txt` or Markdown file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
 /// The id is the file's path below the input; the text is the whole file. The encoding is UTF-8, GB18030
 /// (with GBK and GB2312), Big5, or UTF-16 with a byte order mark; it is recognised for each file, or named. A
@@ -28,9 +28,9 @@ impl Format for TanCorp {
         "tancorp"
     }
 
-    /// Recognises by the extension `.txt` alone, so this format comes after those that look at the contents.
+    /// Recognises by the extension alone, `.txt` or that of Markdown, so this format comes after those that look at the contents.
     fn recognises(&self, path: &str, _head: &[u8]) -> bool {
-        has_suffix(path, ".txt")
+        [".txt", ".md", ".markdown"].iter().any(|suffix| has_suffix(path, suffix))
     }
 
     fn file_is_record(&self) -> bool {

@@ -23,6 +23,10 @@ pub(in crate::index) struct TopicManifest {
     pub oldest: u64,
     /// Changes of the topic with lower numbers in the log are in the segments.
     pub flushed: u64,
+    /// Number in the log of the change that the topic was begun before, by which one that was dropped and begun anew is told from it; 0 if
+    /// an earlier program has made it.
+    #[serde(default)]
+    pub begun: u64,
     /// Time of the last document, in seconds since 1970.
     pub last_time: u64,
     /// Number of the next segment.

@@ -74,7 +74,11 @@ impl TextIdentities {
     fn read(&self, segment: &Segment) -> Result<HashMap<u64, Identity>> {
         let mut identities = HashMap::new();
         if let Some(file) = &segment.files()?.fingerprints {
-            file.each_entry(|word, text| _ = identities.insert(text, (word, word)))?;
+            // A word is the key of the first pass, which has the bits of the fingerprint in another order.
+            file.each_entry(|word, text| {
+                identities
+                    .extend(self.of_key(u128::from(word) << u64::BITS).map(|identity| (text, identity)));
+            })?;
             return Ok(identities);
         }
         let mut cursors = segment.cursors()?;

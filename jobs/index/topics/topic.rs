@@ -50,6 +50,8 @@ pub(in crate::index) struct Topic {
     pub oldest: u64,
     /// Documents of segments and of the frozen table that were deleted and whose rows are not gone yet.
     pub deleted: BTreeSet<u64>,
+    /// Number in the log of the change that it was begun before.
+    pub begun: u64,
     /// Changes with lower numbers in the log are in the segments.
     flushed: u64,
     next_segment: u64,
@@ -71,7 +73,8 @@ impl Topic {
         if manifest.is_none() && has_segments(store.as_ref(), &folder)? {
             bail!("\"{folder}\" is damaged: it has segments and no manifest.json");
         }
-        let manifest = manifest.unwrap_or(TopicManifest { flushed, ..TopicManifest::default() });
+        let manifest =
+            manifest.unwrap_or(TopicManifest { flushed, begun: flushed, ..TopicManifest::default() });
         let segments = manifest.segments.into_iter().map(|entry| Segment::new(store, &folder, entry));
         Ok(Topic {
             store: Arc::clone(store),
@@ -84,6 +87,7 @@ impl Topic {
             last_time: manifest.last_time,
             oldest: manifest.oldest,
             deleted: manifest.deleted.into_iter().collect(),
+            begun: manifest.begun,
             flushed: manifest.flushed,
             next_segment: manifest.next_segment,
             changed_from: None,
@@ -373,6 +377,7 @@ impl Topic {
         let manifest = TopicManifest {
             end: self.flushed_end(),
             oldest: self.oldest,
+            begun: self.begun,
             flushed: self.flushed,
             last_time: self.last_time,
             next_segment: self.next_segment,

@@ -39,7 +39,9 @@ impl JoinedParts {
         let path = fs::canonicalize(&path).unwrap_or(path);
         let before = fs::metadata(&path).ok();
         if self.0.is_empty()
-            && [".parquet", ".seq", ".gz", ".zst", ".bz2"].iter().any(|ending| file.ends_with(ending))
+            && [".parquet", ".seq", ".sequencefile", ".gz", ".zst", ".bz2"]
+                .iter()
+                .any(|ending| file.ends_with(ending))
         {
             return if before.is_some() { Ok(fs::remove_file(&path)?) } else { Ok(()) };
         }

@@ -30,7 +30,7 @@ use crate::corpus::output_layout::{REPORT, SUCCESS};
 use crate::corpus::plan::Plan;
 
 /// Formats whose files may follow each other.
-const LINES: [&str; 4] = ["jsonl", "json-array", "lines", "sogoucs"];
+const LINES: [&str; 6] = ["jsonl", "json-array", "lines", "sogoucs", "wikiextractor", "mediawiki"];
 /// Names of what a run may leave in the folder that it writes.
 const OF_A_RUN: [&str; 10] = [
     "_temporary",

@@ -1,6 +1,6 @@
 //! The text of a document, by the kind that its first bytes show.
 
-use super::{docx, misread, pdf};
+use super::{docx, html, misread, pdf};
 
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 pub(super) const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
@@ -22,7 +22,8 @@ pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, Str
         } else if head.windows(PDF.len()).any(|bytes| bytes == PDF) {
             pdf::text(document, max_bytes)
         } else {
-            Err("neither a Word document nor a PDF".to_owned())
+            html::text(&document)
+                .unwrap_or_else(|| Err("neither a Word document, nor a PDF, nor a web page".to_owned()))
         }
     });
     let text = text.flatten()?;

@@ -1,7 +1,9 @@
-//! Folders of Word and PDF documents, whose texts are read in confined processes; there, `docx` and `pdf` read them.
+//! Folders of Word documents, PDF files and web pages, whose texts are read in confined processes; there, `docx`, `pdf` and `html` read
+//! them.
 
 mod docx;
 mod extract;
+mod html;
 mod misread;
 mod named_fonts;
 mod package;
@@ -19,14 +21,15 @@ use crate::confined::{Bounds, ConfinedTask, Extractors};
 use crate::text::compression::has_suffix;
 use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
-/// Word (`.docx`) and PDF files, each one document.
+/// Word (`.docx`) and PDF files and web pages (`.html`), each one document.
 ///
-/// The id is the file's path below the input; the text is that of the body, or of the pages. A file is a
+/// The id is the file's path below the input; the text is that of the body, or of the pages; that of a web page has a line for each block,
+/// menus included, and no scripts. A file is a
 /// reject if it has no text but only images, is damaged or encrypted, or is longer than the longest record,
 /// as stored or decompressed. `.doc` files and ZIP archives are recognised only to be rejected one by one.
 /// Files are copied whole, to the same path below `kept` or `removed`.
 ///
-/// Sources: ECMA-376 (Office Open XML), ISO 32000-1 (PDF).
+/// Sources: ECMA-376 (Office Open XML), ISO 32000-1 (PDF), the HTML Standard.
 pub struct Office;
 
 /// The one value of [`Office`].
@@ -42,8 +45,9 @@ impl Format for Office {
         if advice(path).is_some() && !has_suffix(path, ".zip") {
             return false;
         }
-        let named = [".docx", ".pdf", ".doc", ".zip"].iter().any(|suffix| has_suffix(path, suffix));
-        named || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
+        let suffixes = [".docx", ".pdf", ".doc", ".zip", ".html", ".htm", ".xhtml"];
+        suffixes.iter().any(|suffix| has_suffix(path, suffix))
+            || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
     }
 
     fn file_is_record(&self) -> bool {

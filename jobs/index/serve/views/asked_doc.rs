@@ -1,16 +1,14 @@
 //! A document, and what is found about it in the index.
 
 use anyhow::Result;
-use operators::method::KeptKeys;
+use operators::method::{KeptKeys, TextKeys};
 use operators::sets::PackedSets;
 use operators::{DocId, Similarity};
 
+use super::crowded_keys::{CrowdedKeys, FEW};
 use super::text_sets::TextSets;
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{IndexCandidate, IndexedDoc, TopicReader};
-
-/// Largest number of texts with common keys that are all compared. Of more than that, only those that stay are.
-const FEW: usize = 32;
 
 /// A document, and what is found about it before it is decided which others stay.
 pub(super) struct AskedDoc {
@@ -30,13 +28,14 @@ pub(super) struct AskedDoc {
 }
 
 impl AskedDoc {
-    /// Asks about a document. `keys`: makes the keys of texts. `may_stay`: whether a text may stay, as far as that is known.
+    /// Asks about a document. `keys`: makes the keys of texts. `crowded`: the keys that many texts have. `may_stay`: whether a text may stay,
+    /// as far as that is known.
     ///
-    /// Cost: that of a query of the index, but that nothing is compared.
+    /// Cost: that of a query of the index in which a key meets few texts, or those that stay; nothing is compared.
     pub fn ask(
         index: &IndexFolder,
         reader: &mut TopicReader,
-        keys: &mut KeptKeys,
+        (keys, crowded): (&mut KeptKeys, &mut CrowdedKeys),
         doc: &IndexedDoc,
         may_stay: impl Fn(u64) -> bool,
     ) -> Result<Self> {
@@ -54,8 +53,36 @@ impl AskedDoc {
         if of_text.is_empty {
             return Ok(asked);
         }
-        let mut met = reader.meet(&of_text, keys, None)?;
-        asked.is_led = met.are_more_than(FEW, of_text.keys.len());
+        // Fingerprints within a distance have no keys of their own.
+        let can_be_crowded = keys.distance().is_none();
+        crowded.renew(reader.topic());
+        let (mut open, mut known, mut of_known) = (Vec::new(), Vec::new(), Vec::new());
+        for key in &of_text.keys {
+            match crowded.texts(keys, key, &may_stay) {
+                Some(texts) => {
+                    of_known.extend(texts.iter().map(|text| (*text, known.len())));
+                    known.push(*key);
+                }
+                None => open.push(*key),
+            }
+        }
+        let few = open.len();
+        let of_open = TextKeys { keys: open, ..of_text };
+        let mut met = reader.meet(&of_open, keys, None)?;
+        let mut counts = vec![0; few];
+        met.met.iter().for_each(|(_, _, at)| counts[*at] += 1);
+        for (at, key) in of_open.keys.iter().enumerate().filter(|(at, _)| can_be_crowded && counts[*at] > FEW)
+        {
+            let texts = met.met.iter().filter(|(text, _, of)| *of == at && may_stay(*text));
+            let mut texts: Vec<u64> = texts.map(|(text, ..)| *text).collect();
+            texts.sort_unstable();
+            texts.dedup();
+            crowded.begin(keys, key, texts);
+        }
+        asked.is_led = !known.is_empty() || met.are_more_than(FEW, few);
+        met.met.extend(of_known.into_iter().map(|(text, at)| (text, 0, few + at)));
+        let of_text = TextKeys { keys: [&of_open.keys[..], &known].concat(), ..of_open };
+        of_text.keys.iter().for_each(|key| crowded.add(keys, key, doc.text));
         let is_wanted = |text| !asked.is_led || may_stay(text);
         let (candidates, is_cut) = reader.sieve(&of_text, keys, met, is_wanted)?;
         let (equal, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|of| of.is_equal);

@@ -43,6 +43,8 @@ pub(super) struct FollowedTopic {
     is_feed_cut: bool,
     /// Version that readers saw when the view was begun.
     begun: u64,
+    /// Number behind the last one of the documents with which the view begins.
+    first_end: u64,
     /// Number behind the last document that the view has.
     end: u64,
     /// Documents that are there.
@@ -81,6 +83,7 @@ impl FollowedTopic {
             alone: 0,
             is_feed_cut: false,
             begun: version,
+            first_end: end,
             end,
             documents: 0,
             version,
@@ -175,6 +178,9 @@ impl FollowedTopic {
                         if self.came.remove(&DocId(number)).is_none() {
                             self.went.insert(DocId(number), id);
                         }
+                    } else if number < self.first_end {
+                        // It went before it was read, and clients of an earlier view may know it.
+                        self.is_feed_cut = true;
                     }
                 }
             }
@@ -216,9 +222,8 @@ impl FollowedTopic {
             return Ok(());
         }
         let (changes, what_ifs) = (self.view.take_changes(), self.what_ifs.commit(&self.view));
-        let mut reader = TopicReader::new(topic)?;
-        let lines = match self.published.is_some() && !std::mem::take(&mut self.is_feed_cut) {
-            true => Some(self.lines(&mut reader, &changes)?),
+        let lines = match !std::mem::take(&mut self.is_feed_cut) && self.published.is_some() {
+            true => Some(self.lines(topic, &changes)?),
             false => None,
         };
         self.state.publish(NewVersion {
@@ -296,8 +301,21 @@ impl FollowedTopic {
         self.view.end(worker);
     }
 
+    /// Returns the id of a document of this version, which may have gone since.
+    fn id_of(&self, reader: &mut TopicReader, doc: DocId) -> Result<String> {
+        if let Some(doc) = reader.doc(doc.0)? {
+            return Ok(doc.id);
+        }
+        let later = self.waiting.iter().filter_map(|group| group.changes.as_ref()).flatten();
+        let went = later.filter_map(|change| match change {
+            ShownChange::Went { number, id } if *number == doc.0 => Some(id.clone()),
+            _ => None,
+        });
+        Ok(went.into_iter().next().unwrap_or_default())
+    }
+
     /// Returns the lines of the feed for a version.
-    fn lines(&self, reader: &mut TopicReader, changes: &[ViewChange]) -> Result<Vec<String>> {
+    fn lines(&self, topic: &Topic, changes: &[ViewChange]) -> Result<Vec<String>> {
         let gone = changes.iter().filter(|change| change.after.is_some());
         let gone: HashSet<DocId> = gone.map(|change| change.doc).collect();
         let mut lines = Vec::new();
@@ -306,7 +324,16 @@ impl FollowedTopic {
             lines.push(serde_json::to_string(&line)? + "\n");
             anyhow::Ok(())
         };
-        let mut id_of = |doc: DocId| anyhow::Ok(reader.doc(doc.0)?.map(|doc| doc.id).unwrap_or_default());
+        // Of documents that go for one, the ids are read in their order, and that of the one that stays once.
+        let (mut reader, mut of_kept) = (TopicReader::new(topic)?, TopicReader::new(topic)?);
+        let mut last = None;
+        let mut kept_id = |doc: DocId| -> Result<String> {
+            if last.as_ref().is_none_or(|(known, _)| *known != doc) {
+                last = Some((doc, self.id_of(&mut of_kept, doc)?));
+            }
+            Ok(last.as_ref().map(|(_, id)| id.clone()).unwrap_or_default())
+        };
+        let mut id_of = |doc: DocId| self.id_of(&mut reader, doc);
         for (doc, id) in &self.went {
             say(*doc, id, "deleted", None)?;
         }
@@ -317,7 +344,7 @@ impl FollowedTopic {
             let doc = change.doc;
             match change.after {
                 Some(removed) => {
-                    say(doc, &id_of(doc)?, "removed", Some(&id_of(removed.duplicate_of)?))?;
+                    say(doc, &id_of(doc)?, "removed", Some(&kept_id(removed.duplicate_of)?))?;
                 }
                 None if !self.came.contains_key(&doc) => say(doc, &id_of(doc)?, "restored", None)?,
                 None => {}

@@ -5,13 +5,14 @@
 //! ```
 //!
 //! `build.rs` finds the matches with which a view begins by the pipeline of `dedup`. `topic_view.rs` finds those of later documents in
-//! the index (`asked_doc.rs`, `text_sets.rs`) and decides by the live view of the engine; `followed_topic.rs` takes over what has changed,
+//! the index (`asked_doc.rs`, `crowded_keys.rs`, `text_sets.rs`) and decides by the live view of the engine; `followed_topic.rs` takes over what has changed,
 //! and makes versions of it; `view_thread.rs` is the one thread that does so for all topics. `topic_state.rs` has
 //! what requests see, `view_routes.rs` answers them, and `feed.rs` is the stream of changes. `what_ifs.rs` and `what_if_routes.rs` say what
 //! would stay with another threshold or keep order. `newer.rs` finds what another process has changed.
 
 mod asked_doc;
 mod build;
+mod crowded_keys;
 mod feed;
 mod followed_topic;
 mod newer;

@@ -18,7 +18,11 @@ pub(in crate::index::serve) fn take_newer(folder: &RwLock<IndexFolder>, mut newe
     let followed = older.follower.iter().flat_map(|follower| follower.topics());
     let changes = followed.map(|name| {
         let changes = match (older.topic(name), newer.topic(name)) {
-            (Some(before), Some(after)) if older.settings == newer.settings => changes(before, after),
+            (Some(before), Some(after))
+                if before.begun == after.begun && older.settings == newer.settings =>
+            {
+                changes(before, after)
+            }
             _ => Ok(None),
         };
         // One that could not be told of the changes is told so.

@@ -12,6 +12,7 @@ use operators::{DocId, Merit, Priority, Reason, Removed, Similarity};
 use timely::worker::Worker;
 
 use super::asked_doc::AskedDoc;
+use super::crowded_keys::CrowdedKeys;
 use super::text_sets::TextSets;
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{IndexedDoc, TopicReader};
@@ -63,6 +64,7 @@ pub(super) struct TopicView {
     pub led: u64,
     /// Sets of texts that were compared lately.
     sets: TextSets,
+    crowded: CrowdedKeys,
 }
 
 impl TopicView {
@@ -90,6 +92,7 @@ impl TopicView {
             cut: 0,
             led: 0,
             sets: TextSets::default(),
+            crowded: CrowdedKeys::default(),
         }
     }
 
@@ -147,7 +150,7 @@ impl TopicView {
         keys: &mut KeptKeys,
         doc: &IndexedDoc,
     ) -> Result<()> {
-        let asked = AskedDoc::ask(index, reader, keys, doc, |text| self.may_stay(text))?;
+        let asked = self.ask(index, reader, keys, doc)?;
         let (doc, priority) = (asked.doc, reader.priority(doc.number)?);
         self.note_priority(doc, priority);
         (self.cut, self.led) = (self.cut + u64::from(asked.is_cut), self.led + u64::from(asked.is_led));
@@ -250,7 +253,7 @@ impl TopicView {
     ) -> Result<()> {
         // One that has gone meanwhile need not be compared.
         if let Some(row) = reader.doc(doc.0)? {
-            let asked = AskedDoc::ask(index, reader, keys, &row, |text| self.may_stay(text))?;
+            let asked = self.ask(index, reader, keys, &row)?;
             self.cut += u64::from(asked.is_cut);
             let near = self.near(index, reader, &asked)?;
             self.live.tie(doc, near);
@@ -278,12 +281,29 @@ impl TopicView {
     pub fn bytes(&self) -> u64 {
         let (numbers, priorities) =
             (self.is_there.len() as u64, self.merits.borrow().priorities.len() as u64);
-        self.live.bytes() + 6 * numbers + PRIORITY_BYTES * priorities + self.sets.bytes() as u64
+        self.live.bytes()
+            + 6 * numbers
+            + PRIORITY_BYTES * priorities
+            + (self.sets.bytes() + self.crowded.bytes()) as u64
     }
 
     /// Ends the view and frees its memory.
     pub fn end(self, worker: &mut Worker) {
         self.live.end(worker);
+    }
+
+    /// Asks the index about a document.
+    fn ask(
+        &mut self,
+        index: &IndexFolder,
+        reader: &mut TopicReader,
+        keys: &mut KeptKeys,
+        doc: &IndexedDoc,
+    ) -> Result<AskedDoc> {
+        let mut crowded = std::mem::take(&mut self.crowded);
+        let asked = AskedDoc::ask(index, reader, (keys, &mut crowded), doc, |text| self.may_stay(text));
+        self.crowded = crowded;
+        asked
     }
 
     /// Returns a document of each text that matches, if it is there: of all texts, or of those that stay if the candidates are many.

@@ -59,6 +59,10 @@ impl WhatIfBody {
         }
         let policy = self.policy.as_deref().map_or(Ok(views.policy.clone()), policy_of_index);
         let policy = policy.map_err(|error| bad(format!("policy: {error}")))?;
+        if !index.settings.texts && policy != views.policy {
+            let line = "the index keeps no texts, so the matches of documents that stay are known alone: index view decides in another order";
+            return Err(bad(line.to_owned()));
+        }
         Ok(WhatIfRule { least: threshold, policy })
     }
 }

@@ -1,5 +1,6 @@
 //! Word and PDF documents: their text, their limits, and hostile files.
 
+mod page;
 mod pages;
 mod word;
 

@@ -1,4 +1,4 @@
-//! This format reads SogouCS and SogouCA: news pages of Sogou Labs, one pseudo-XML element for each page.
+//! Reads and copies elements, and tells the program of a format of them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,54 +6,65 @@ use std::ops::Range;
 use operators::{DocBatch, Reject};
 
 use crate::parts::copy_writer::{CopySource, CopyWriter};
-use crate::parts::cut_text::without;
 use crate::text::charset;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::LineNumbers;
 use crate::text::line_reader::{Extended, Lines};
 use crate::{BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer};
 
-/// The format of SogouCS, in GB18030 or another encoding:
-/// ```text
-/// <doc>
-/// <url>http://...</url>
-/// <docno>98590b972ad2f0ea-34913306c0bb3300</docno>
-/// <contenttitle>...</contenttitle>
-/// <content>...</content>
-/// </doc>
-/// ```
-/// The id is `docno`, or the url where `url` is named as the field of the id. The text is the title, a
-/// newline and the content, or the content alone where the title is empty or missing. The format is no XML:
-/// `&` stands for itself, and nothing is unescaped. An unused url must be valid text too.
+/// A format whose documents are elements, each of which begins at a line of its own.
 ///
-/// A document begins at a line that is `<doc>`, and ends with `</doc>`, or where the next begins if that is
-/// missing. The file splits at such lines. No byte of `<`, `>`, `/` or the newline can be a later byte of a
-/// character of GB18030: second bytes are 0x40 and above, or 0x30 to 0x39 in characters of four bytes, as is
-/// the fourth. A root `<docs>` and blank lines may lie outside of documents; they are not copied. Any other
-/// text between two documents, before the first or behind the last is one reject. So a document whose `<doc>`
-/// is damaged is not lost in silence.
-///
-/// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the
-/// same format, at <http://www.sogou.com/labs/resource/ca.php>.
-pub struct SogouCs;
+/// A document ends with the line that closes it, or where the next begins if that is missing, and the file splits at lines that open
+/// one. Text between two documents, before the first or behind the last is one reject, unless it is of the format: so a document whose
+/// opening is damaged is not lost in silence. No byte of `<`, `>`, `/` or the newline can be a later byte of a character of GB18030:
+/// second bytes are 0x40 and above, or 0x30 to 0x39 in characters of four bytes, as is the fourth. Parts have the elements one behind
+/// the other, without a root.
+pub(crate) struct ElementFormat {
+    pub(super) name: &'static str,
+    /// Extension of the parts.
+    pub(super) extension: &'static str,
+    /// Whether texts stand as they are in the file, so that parts of them can be cut out.
+    pub(super) cuts_texts: bool,
+    /// Whether the first lines of a file, without white space around them, are those of the format.
+    pub(super) recognises: fn(&mut dyn Iterator<Item = &[u8]>) -> bool,
+    /// Opens the elements of a piece.
+    pub(super) open: fn(&Piece, &Reading) -> Result<Elements, Error>,
+}
 
-/// The one value of [`SogouCs`].
-pub static SOGOUCS: SogouCs = SogouCs;
+/// The elements of a format.
+pub(super) struct ElementKind {
+    /// Name of the element, for messages.
+    pub(super) name: &'static str,
+    /// Whether a line, without white space around it, opens an element.
+    pub(super) opens: fn(&[u8]) -> bool,
+    /// End of the line that closes one.
+    pub(super) closes: &'static [u8],
+    /// Whether such a line may stand outside of all elements.
+    pub(super) is_outside: fn(&[u8]) -> bool,
+    /// Returns the id and the text of an element.
+    pub(super) document: for<'t> fn(&'t str, &Reading) -> ElementDocument<'t>,
+    /// Returns an element without these ranges of its text; `None` if the text has no such ranges.
+    pub(super) without: fn(&str, &[Range<usize>]) -> Option<String>,
+}
 
-impl Format for SogouCs {
+/// The offset of the fault in an element, and the reason.
+pub(super) type Wrong = (usize, Cow<'static, str>);
+
+/// The id and the text of an element.
+pub(super) type ElementDocument<'t> = Result<(Cow<'t, str>, Cow<'t, str>), Wrong>;
+
+impl Format for ElementFormat {
     fn name(&self) -> &'static str {
-        "sogoucs"
+        self.name
     }
 
-    /// Recognises by the first line: `<doc>`, or `<docs>` and then `<doc>`.
     fn recognises(&self, _path: &str, head: &[u8]) -> bool {
         let head = charset::head(head);
-        let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-        let mut first = lines.next();
-        if first == Some(b"<docs>") {
-            first = lines.next();
-        }
-        first == Some(b"<doc>")
+        (self.recognises)(&mut head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii))
+    }
+
+    fn cuts_texts(&self, _field: &str) -> bool {
+        self.cuts_texts
     }
 
     fn cuts(&self, path: &str) -> Cuts {
@@ -65,12 +76,12 @@ impl Format for SogouCs {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let elements = Elements::open(piece, reading)?;
-        Ok(Box::new(SogouReader { elements, reading: reading.clone(), buffer: Vec::new() }))
+        let elements = (self.open)(piece, reading)?;
+        Ok(Box::new(ElementReader { elements, reading: reading.clone(), buffer: Vec::new() }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(CopyWriter::new(parts, ".dat", reading, Elements::open))
+        Box::new(CopyWriter::new(parts, self.extension, reading, self.open))
     }
 
     fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
@@ -79,7 +90,8 @@ impl Format for SogouCs {
 }
 
 /// The documents of a piece as bytes, for both the reader and the writer. Memory: one document.
-struct Elements {
+pub(super) struct Elements {
+    kind: &'static ElementKind,
     lines: Lines,
     end: u64,
     /// Whether the next line is known to lie outside of any document. This holds at the beginning of the file
@@ -108,10 +120,17 @@ struct Element<'a> {
 }
 
 impl Elements {
-    fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+    pub fn open(piece: &Piece, reading: &Reading, kind: &'static ElementKind) -> Result<Self, Error> {
         let lines = Lines::open(piece, reading)?;
         let end = lines.end;
-        Ok(Elements { lines: lines.past_end(), end, outside: piece.start == 0, opened: false, fault: None })
+        Ok(Elements {
+            kind,
+            lines: lines.past_end(),
+            end,
+            outside: piece.start == 0,
+            opened: false,
+            fault: None,
+        })
     }
 
     /// Advances to the next document or fault, and returns it. Errors: those of [`Lines::advance`].
@@ -145,10 +164,9 @@ impl Elements {
             }
             let line = self.tag(0);
             let tag = line.trim_ascii();
-            let opened = tag == b"<doc>";
-            if self.outside && self.fault.is_none() && !opened && !matches!(tag, b"" | b"<docs>" | b"</docs>")
-            {
-                self.fault = Some(self.fault("text outside of any <doc>".to_owned()));
+            let opened = (self.kind.opens)(tag);
+            if self.outside && self.fault.is_none() && !opened && !(self.kind.is_outside)(tag) {
+                self.fault = Some(self.fault(format!("text outside of any <{}>", self.kind.name)));
             }
             self.opened = opened;
         }
@@ -173,11 +191,11 @@ impl Elements {
                 Extended::TooLong => return self.pass_long(),
             }
             let tag = self.tag(before);
-            if tag.trim_ascii() == b"<doc>" {
+            if (self.kind.opens)(tag.trim_ascii()) {
                 self.lines.cut(before);
                 return Ok(());
             }
-            if tag.trim_ascii_end().ends_with(b"</doc>") {
+            if tag.trim_ascii_end().ends_with(self.kind.closes) {
                 self.outside = true;
                 return Ok(());
             }
@@ -189,7 +207,8 @@ impl Elements {
         self.fault = Some(self.fault(self.lines.too_long()));
         while self.lines.advance()? {
             let tag = self.tag(0);
-            let (opens, closes) = (tag.trim_ascii() == b"<doc>", tag.trim_ascii_end().ends_with(b"</doc>"));
+            let opens = (self.kind.opens)(tag.trim_ascii());
+            let closes = tag.trim_ascii_end().ends_with(self.kind.closes);
             if opens || closes {
                 (self.opened, self.outside) = (opens, closes);
                 break;
@@ -204,37 +223,8 @@ impl Elements {
     }
 }
 
-/// The offset of the fault in a document, and the reason.
-type Wrong = (usize, Cow<'static, str>);
-
-/// The id and the text of a document.
-type SogouDocument<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
-
-fn document<'t>(text: &'t str, reading: &Reading) -> SogouDocument<'t> {
-    let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
-    if docno.is_empty() {
-        return Err((0, "the document has no <docno>".into()));
-    }
-    let id = match reading.id() {
-        ("url", true) => field(text, "<url>", "</url>")?.map_or("", |(url, _)| url.trim()),
-        _ => docno,
-    };
-    if id.is_empty() {
-        return Err((0, "the document has no <url>".into()));
-    }
-    let title = field(text, "<contenttitle>", "</contenttitle>")?.map_or("", |(title, _)| title.trim());
-    let content = field(text, "<content>", "</content>")?;
-    let (content, rest) = content.ok_or((0, "the document has no <content>".into()))?;
-    // If the newline between two documents is damaged, the second one must not be lost in silence.
-    if find(rest, "<docno>").is_some() {
-        return Err((0, "the document has two <docno>".into()));
-    }
-    let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
-    Ok((id, text))
-}
-
 /// Returns the text between the first `open` and the first `close` after it, and the rest behind that.
-fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, &'t str)>, Wrong> {
+pub(super) fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, &'t str)>, Wrong> {
     let Some(at) = find(text, open) else { return Ok(None) };
     let value = &text[at + open.len()..];
     match find(value, close) {
@@ -243,55 +233,22 @@ fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, 
     }
 }
 
-/// Returns a document without these ranges of its text, of which the title and the content each lose their part. The
-/// newline between the two is in no element. `None` if the text has no such ranges.
-fn document_without(document: &str, cuts: &[Range<usize>]) -> Option<String> {
-    let value =
-        |tag: [&str; 2]| field(document, tag[0], tag[1]).ok().flatten().map_or("", |(value, _)| value);
-    let place = |value: &str| {
-        let start = (value.as_ptr() as usize).saturating_sub(document.as_ptr() as usize);
-        start..start + value.len()
-    };
-    let title = value(["<contenttitle>", "</contenttitle>"]).trim();
-    let content = value(["<content>", "</content>"]);
-    let begins = if title.is_empty() { 0 } else { title.len() + 1 };
-    let within = |part: Range<usize>| -> Vec<_> {
-        let clipped = cuts.iter().map(|cut| cut.start.max(part.start)..cut.end.min(part.end));
-        clipped
-            .filter(|cut| cut.start < cut.end)
-            .map(|cut| cut.start - part.start..cut.end - part.start)
-            .collect()
-    };
-    let mut parts = vec![(place(content), without(content, &within(begins..begins + content.len()))?)];
-    if !title.is_empty() {
-        parts.push((place(title), without(title, &within(0..title.len()))?));
-    }
-    parts.sort_by_key(|(place, _)| place.start);
-    let (mut whole, mut end) = (String::with_capacity(document.len()), 0);
-    for (place, value) in parts {
-        whole.push_str(document.get(end..place.start)?);
-        whole.push_str(&value);
-        end = place.end;
-    }
-    whole.push_str(document.get(end..)?);
-    Some(whole)
-}
-
-fn find(text: &str, tag: &str) -> Option<usize> {
+/// Returns the place of a tag.
+pub(super) fn find(text: &str, tag: &str) -> Option<usize> {
     memchr::memmem::find(text.as_bytes(), tag.as_bytes())
 }
 
-struct SogouReader {
+struct ElementReader {
     elements: Elements,
     reading: Reading,
     /// Buffer for documents that must be decoded.
     buffer: Vec<u8>,
 }
 
-impl Reader for SogouReader {
+impl Reader for ElementReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         let path = self.elements.lines.path.clone();
-        let charset = self.elements.lines.charset;
+        let (charset, kind) = (self.elements.lines.charset, self.elements.kind);
         while !batch.full() {
             let Some(element) = self.elements.next()? else { return Ok(false) };
             if let Some(reason) = element.fault {
@@ -300,8 +257,8 @@ impl Reader for SogouReader {
             }
             let decoded = charset.decode(element.bytes, self.reading.bad_text, &mut self.buffer);
             let decoded = decoded.map_err(|illegal| (illegal.offset, illegal.reason.into()));
-            match decoded.and_then(|(text, replaced)| Ok((document(text, &self.reading)?, replaced))) {
-                Ok(((id, text), replaced)) => batch.push_decoded(id, &text, replaced),
+            match decoded.and_then(|(text, replaced)| Ok(((kind.document)(text, &self.reading)?, replaced))) {
+                Ok(((id, text), replaced)) => batch.push_decoded(&id, &text, replaced),
                 Err((at, reason)) => {
                     batch.reject(&path, element.offset + at as u64, reason, element.bytes);
                 }
@@ -327,11 +284,8 @@ impl CopySource for Elements {
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
         let (record, mut buffer) = (self.lines.line().bytes, Vec::new());
         let decoded = self.lines.charset.decode(record, BadText::Replace, &mut buffer).ok();
-        let shortened = decoded.and_then(|(document, _)| document_without(document, cuts));
+        let shortened = decoded.and_then(|(document, _)| (self.kind.without)(document, cuts));
         let shortened = shortened.ok_or_else(|| Error::changed(&self.lines.path))?;
         Ok(self.lines.charset.encode(&shortened, record).into_owned())
     }
 }
-
-#[cfg(test)]
-mod tests;

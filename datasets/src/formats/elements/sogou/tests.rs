@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, mutants, pieces, read};
-use crate::{Fate, Removal};
+use crate::{Fate, Format, Removal};
 
 fn page(docno: &str, title: &str, content: &str) -> String {
     format!(
