@@ -162,6 +162,8 @@ fn a_document_that_kills_its_reader_costs_itself() {
     folder.write("in/5.docx", docx(&["the same words in both of these files"]));
     folder.write("in/6.txt", "the same words in both of these files\n");
     folder.write("in/7.docx", docx(&["<w:p>".repeat(9_000).as_str()]));
+    // A parser of pages takes the square of the depth of their elements.
+    folder.write("in/9.html", ["<html><body>", &"<div>".repeat(200_000), "text"].concat());
     // The document is in a split of its own, after a file of another format, so that it is read once.
     folder.write("in/8.time.pdf", time_bomb());
     let run = folder.run("dedup --workers 1 --method exact --max-record-bytes 8M in out").ends(3);
@@ -174,7 +176,8 @@ fn a_document_that_kills_its_reader_costs_itself() {
     assert!(reason("2.memory.pdf").contains("more than 134217728 bytes of memory"), "{rejects:?}");
     assert!(reason("8.time.pdf").contains("more than 10 s of CPU time"), "{rejects:?}");
     assert!(reason("7.docx").contains("nested more than 1000 deep"), "{rejects:?}");
-    assert_eq!(rejects.len(), 3);
+    assert!(reason("9.html").contains("more than"), "{rejects:?}");
+    assert_eq!(rejects.len(), 4);
     // Kept and removed are the files themselves.
     let files = |part: &str| {
         let name = |path: &std::path::PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -186,6 +189,28 @@ fn a_document_that_kills_its_reader_costs_itself() {
     };
     assert_eq!(files("out/kept"), written(&["1.docx", "3.pdf"]));
     assert_eq!(files("out/removed"), written(&["5.docx", "6.txt"]));
+}
+
+#[test]
+fn pages_and_markdown_are_documents_that_are_copied_whole() {
+    let folder = Folder::new();
+    let page = |charset: &str, text: &str| {
+        format!("<!DOCTYPE html><meta charset={charset}><script>x()</script><p>{text}</p>")
+    };
+    let text = "国家统计局十九日发布数据，前三季度国内生产总值同比增长。";
+    folder.write("in/1.html", page("utf-8", text));
+    folder.write("in/2.htm", encoding_rs::GBK.encode(&page("gb2312", text)).0);
+    folder.write("in/3.md", format!("# {}\n", Random(5).text(40)));
+    folder.write("in/4.docx", page("utf-8", text));
+    let run = folder.run("dedup in out --quiet").ends(3);
+    assert!(run.stderr.contains("1 rejected"), "{}", run.stderr);
+    assert!(folder.objects("out/rejects", "jsonl")[0]["uri"].as_str().unwrap().ends_with("4.docx"));
+    let same = |one: &str, other: &str| {
+        assert_eq!(fs::read(folder.path(one)).unwrap(), fs::read(folder.path(other)).unwrap());
+    };
+    same("in/1.html", "out/kept/1.html");
+    same("in/2.htm", "out/removed/2.htm");
+    same("in/3.md", "out/kept/3.md");
 }
 
 #[test]

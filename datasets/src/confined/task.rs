@@ -1,13 +1,15 @@
 //! The tasks that are done with a foreign file in a process of its own.
 
 use crate::deflate::UndoneFile;
-use crate::formats::office::extract;
+use crate::formats::office::{extract, extract_page};
 
 /// A task for a confined process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfinedTask {
     /// Reads the text of a Word or PDF document.
     ExtractText,
+    /// Reads the text of a web page.
+    ExtractPage,
     /// Undoes the deflate streams of a file ([`UndoneFile`]).
     UndoDeflate,
     /// Makes the file again of what [`ConfinedTask::UndoDeflate`] has returned.
@@ -15,8 +17,12 @@ pub(crate) enum ConfinedTask {
 }
 
 impl ConfinedTask {
-    const ALL: [ConfinedTask; 3] =
-        [ConfinedTask::ExtractText, ConfinedTask::UndoDeflate, ConfinedTask::Recreate];
+    const ALL: [ConfinedTask; 4] = [
+        ConfinedTask::ExtractText,
+        ConfinedTask::ExtractPage,
+        ConfinedTask::UndoDeflate,
+        ConfinedTask::Recreate,
+    ];
 
     /// Returns the number of the task in a request.
     pub fn number(self) -> u8 {
@@ -33,6 +39,7 @@ impl ConfinedTask {
     pub fn run(self, file: Vec<u8>, max_bytes: usize) -> Result<Vec<u8>, String> {
         match self {
             ConfinedTask::ExtractText => extract(file, max_bytes).map(String::into_bytes),
+            ConfinedTask::ExtractPage => extract_page(&file).map(String::into_bytes),
             ConfinedTask::UndoDeflate => UndoneFile::of(&file, max_bytes).map(|undone| undone.encode()),
             ConfinedTask::Recreate => UndoneFile::decode(&file).and_then(|undone| undone.recreate()),
         }

@@ -10,7 +10,7 @@ pub(super) const PDF: &[u8] = b"%PDF-";
 /// notes.
 const PDF_HEAD_BYTES: usize = 1024;
 
-/// Returns the text of a document, or why there is none. For foreign documents this must be called only in an
+/// Returns the text of a Word or PDF document, or why there is none. For foreign documents this must be called only in an
 /// extractor.
 pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
     let text = cluster::catch(|| {
@@ -22,11 +22,18 @@ pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, Str
         } else if head.windows(PDF.len()).any(|bytes| bytes == PDF) {
             pdf::text(document, max_bytes)
         } else {
-            html::text(&document)
-                .unwrap_or_else(|| Err("neither a Word document, nor a PDF, nor a web page".to_owned()))
+            Err("neither a Word document nor a PDF".to_owned())
         }
     });
-    let text = text.flatten()?;
+    checked(text.flatten()?)
+}
+
+/// Returns the text of a web page, as [`extract`] does.
+pub(crate) fn extract_page(page: &[u8]) -> Result<String, String> {
+    checked(cluster::catch(|| html::text(page)).flatten()?)
+}
+
+fn checked(text: String) -> Result<String, String> {
     // A document without text would be a near-duplicate of all others.
     if text.trim().is_empty() {
         return Err("no text: scanned or empty".to_owned());

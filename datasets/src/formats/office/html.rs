@@ -14,19 +14,19 @@ const WIDTH: usize = 1 << 30;
 /// Beginnings of tags by which a page is known.
 const TAGS: [&str; 8] = ["<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<div", "<p>"];
 
-/// Returns the text of a page, a line for each block, without scripts and styles; `None` if it is no page.
+/// Returns the text of a page, a line for each block, without scripts and styles, or why there is none.
 ///
 /// The encoding is that of the byte order mark or of the declaration, unless the page has bytes that are illegal in it and legal in one
 /// that is recognised. Illegal bytes are replaced, as browsers do.
-pub(super) fn text(document: &[u8]) -> Option<Result<String, String>> {
+pub(super) fn text(document: &[u8]) -> Result<String, String> {
     let page = decoded(document);
     let head: String = page.chars().take(HEAD_BYTES).collect::<String>().to_ascii_lowercase();
     if !TAGS.iter().any(|tag| head.contains(tag)) {
-        return None;
+        return Err("no web page: it has no tag of HTML at its beginning".to_owned());
     }
     let config = with_decorator(TrivialDecorator::new()).raw_mode(true).allow_width_overflow();
     let text = config.string_from_read(page.as_bytes(), WIDTH);
-    Some(text.map_err(|error| format!("the page cannot be read: {error}")))
+    text.map_err(|error| format!("the page cannot be read: {error}"))
 }
 
 fn decoded(document: &[u8]) -> String {

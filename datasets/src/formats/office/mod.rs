@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use operators::{DocBatch, Reject};
 
-pub(crate) use self::extract::extract;
 use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
+pub(crate) use self::extract::{extract, extract_page};
 use super::tree::{TreeWriter, read_file};
 use super::unknown::advice;
 use crate::confined::{Bounds, ConfinedTask, Extractors};
@@ -45,9 +45,8 @@ impl Format for Office {
         if advice(path).is_some() && !has_suffix(path, ".zip") {
             return false;
         }
-        let suffixes = [".docx", ".pdf", ".doc", ".zip", ".html", ".htm", ".xhtml"];
-        suffixes.iter().any(|suffix| has_suffix(path, suffix))
-            || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
+        let named = [".docx", ".pdf", ".doc", ".zip"].iter().any(|suffix| has_suffix(path, suffix));
+        named || is_page(path) || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
     }
 
     fn file_is_record(&self) -> bool {
@@ -73,6 +72,11 @@ impl Format for Office {
     }
 }
 
+/// Whether a file is a web page by its name. A document that is called otherwise and holds HTML is damaged.
+fn is_page(path: &str) -> bool {
+    [".html", ".htm", ".xhtml"].iter().any(|suffix| has_suffix(path, suffix))
+}
+
 /// Reader of the one document of a piece that begins where its file does.
 struct DocumentReader {
     piece: Piece,
@@ -93,7 +97,8 @@ impl Reader for DocumentReader {
             batch.reject(path, 0, format!("the file is longer than {max_bytes} bytes"), &head);
             return Ok(false);
         }
-        let answer = self.extractors.ask(ConfinedTask::ExtractText, bytes, self.bounds);
+        let task = if is_page(path) { ConfinedTask::ExtractPage } else { ConfinedTask::ExtractText };
+        let answer = self.extractors.ask(task, bytes, self.bounds);
         let answer = answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))?;
         let utf8 = |text| String::from_utf8(text).map_err(|_| "the extractor's answer is no text".to_owned());
         match answer.and_then(utf8) {

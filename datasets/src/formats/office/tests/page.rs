@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn text_of(page: Vec<u8>) -> Result<String, String> {
+    extract_page(&page)
+}
+
 fn page(charset: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html><html><head><meta charset=\"{charset}\"><title>不读</title></head><body>{body}</body></html>"
@@ -41,6 +45,7 @@ fn the_encoding_of_a_page_is_the_declared_one_unless_it_is_wrong() {
 
 #[test]
 fn a_page_without_text_and_what_is_no_page_are_refused() {
-    refused(page("utf-8", "<img src=\"a.png\">").into_bytes(), "no text");
-    refused(b"plain text that is called .html".to_vec(), "nor a web page");
+    let refused = |page: &[u8]| extract_page(page).unwrap_err();
+    assert!(refused(page("utf-8", "<img src=\"a.png\">").as_bytes()).contains("no text"));
+    assert!(refused(b"plain text that is called .html").contains("no web page"));
 }

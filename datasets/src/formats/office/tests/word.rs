@@ -72,7 +72,7 @@ fn what_a_word_document_may_not_be_is_said() {
     refused(zip(&[]), "unpack it");
     refused(docx("<w:p><w:r><w:drawing/></w:r></w:p>"), "no text: scanned or empty");
     refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....".to_vec(), "OLE");
-    refused(b"<a>".to_vec(), "neither a Word document, nor a PDF, nor a web page");
+    refused(b"<html>".to_vec(), "neither a Word document nor a PDF");
 }
 
 #[test]
