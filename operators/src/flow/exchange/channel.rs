@@ -10,7 +10,7 @@ use timely::communication::Push;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::DistributorPact;
 use timely::dataflow::channels::pushers::exchange::Distributor;
-use timely::dataflow::channels::{ContainerBytes, Message};
+use timely::dataflow::channels::{ContainerBytes, Message, Stamp};
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::probe::Probe;
 use timely::dataflow::{InputHandle, ProbeHandle};
@@ -62,15 +62,15 @@ impl<C: ContainerBytes> ContainerBytes for Envelope<C> {
 struct Deliver;
 
 impl<C: Default> Distributor<Envelope<C>> for Deliver {
-    fn partition<T: Clone, P>(&mut self, parcel: &mut Envelope<C>, time: &T, workers: &mut [P])
+    fn partition<T: Clone, P>(&mut self, parcel: &mut Envelope<C>, stamp: &Stamp<T>, workers: &mut [P])
     where
         P: Push<Message<T, Envelope<C>>>,
     {
         let to = parcel.to;
-        Message::push_at(parcel, time.clone(), &mut workers[to]);
+        Message::push_at(parcel, stamp.clone(), &mut workers[to]);
     }
 
-    fn flush<T: Clone, P: Push<Message<T, Envelope<C>>>>(&mut self, _time: &T, _workers: &mut [P]) {}
+    fn flush<T: Clone, P: Push<Message<T, Envelope<C>>>>(&mut self, _: &Stamp<T>, _: &mut [P]) {}
 }
 
 /// A channel to all workers. Each record goes to the worker that its key selects, and there into the

@@ -4,8 +4,7 @@ use differential_dataflow::VecCollection;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::operators::arrange::TraceAgent;
 use differential_dataflow::operators::arrange::arrangement::arrange_core;
-use differential_dataflow::trace::implementations::chunker::ContainerChunker;
-use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
+use differential_dataflow::trace::implementations::{ValBatcher, ValSpine};
 use differential_dataflow::trace::{BatchCursor, Cursor, Navigable, TraceReader};
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::Probe;
@@ -32,11 +31,9 @@ pub(super) struct ArrangedMatches {
 impl ArrangedMatches {
     /// Arranges rows at the first worker, which decides. `note`: is told of the rows that come and go.
     pub fn new(rows: TieRows<'_>, note: Option<NoteTie>) -> Self {
-        type Chunks = ContainerChunker<Vec<((u32, NearRow), ViewTime, i32)>>;
         type Batches = ValBatcher<u32, NearRow, ViewTime, i32>;
-        type Builder = ValBuilder<u32, NearRow, ViewTime, i32>;
         let to_first = Exchange::new(|_: &((u32, NearRow), ViewTime, i32)| 0);
-        let arranged = arrange_core::<_, _, Chunks, Batches, Builder, _>(rows.inner, to_first, "matches");
+        let arranged = arrange_core(rows.inner, to_first, "matches", Batches::new);
         let ties = arranged.trace.clone();
         let probe = match note {
             None => arranged.stream.probe().0,
@@ -70,7 +67,8 @@ impl ArrangedMatches {
     /// Begins to read the ties as they are now.
     pub fn reader(&self) -> TieReader {
         let mut batches = Vec::new();
-        self.ties.map_batches(|batch| batches.push((batch.clone(), batch.cursor())));
+        self.ties
+            .map_spans(|span| batches.extend(span.inner.iter().map(|batch| (batch.clone(), batch.cursor()))));
         TieReader { batches, last: 0 }
     }
 }
