@@ -125,6 +125,11 @@ pub(crate) enum Record {
     Reject { offset: u64, reason: String },
 }
 
+/// Returns the record of a document.
+pub(crate) fn doc(id: &str, text: &str) -> Record {
+    Record::Doc { id: id.to_owned(), text: text.to_owned() }
+}
+
 /// Cuts a file at the given offsets, which are in order. Leaves out empty pieces, except that of an empty
 /// file.
 pub(crate) fn pieces(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {

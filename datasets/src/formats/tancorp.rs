@@ -96,12 +96,8 @@ impl Reader for FileReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MemoryBlob, Record, check_splits, corpus_files, divide, pieces, read};
+    use crate::testing::{MemoryBlob, Record, check_splits, corpus_files, divide, doc, pieces, read};
     use crate::{Fate, Removal};
-
-    fn doc(id: &str, text: &str) -> Record {
-        Record::Doc { id: id.to_owned(), text: text.to_owned() }
-    }
 
     #[test]
     fn a_file_is_one_document_however_it_is_cut() {

@@ -26,7 +26,7 @@ pub(super) use change::{Change, ChangeKind};
 pub(super) use flush::FlushJob;
 pub(super) use manifest::{MANIFEST, SegmentEntry, TopicManifest};
 pub(super) use merge::{MergeJob, MergedSegment};
-pub(super) use met_texts::IndexCandidate;
+pub(super) use met_texts::{IndexCandidate, MetTexts};
 pub(super) use query_work::QueryWork;
 pub(super) use segment::SegmentWriter;
 pub(super) use table::IndexTable;

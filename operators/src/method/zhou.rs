@@ -27,7 +27,7 @@ pub struct ZhouSpec {
     pub splitting: Splitting,
     /// Hash of a word.
     pub hash: WordHash,
-    /// What is or-ed onto what in it.
+    /// Parts of it that are or-ed onto each other.
     pub fold: Fold,
     /// Features that the fingerprint is made from.
     pub features: FeatureSpec,

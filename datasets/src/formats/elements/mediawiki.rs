@@ -91,7 +91,7 @@ fn unescaped<'t>(page: &str, value: &'t str) -> Result<Cow<'t, str>, Wrong> {
 mod tests {
     use super::*;
     use crate::Format;
-    use crate::testing::{Record, check_splits, read_file};
+    use crate::testing::{Record, check_splits, doc, read_file};
 
     const HEAD: &str = "<mediawiki xmlns=\"http://www.mediawiki.org/xml/export-0.11/\" xml:lang=\"zh\">\n  \
                         <siteinfo>\n    <sitename>维基百科</sitename>\n  </siteinfo>\n";
@@ -101,10 +101,6 @@ mod tests {
             "  <page>\n    <title>{title}</title>\n    <ns>0</ns>\n    <id>{id}</id>\n    <revision>\n      \
              <id>9{id}</id>\n      {text}\n    </revision>\n  </page>\n"
         )
-    }
-
-    fn doc(id: &str, text: &str) -> Record {
-        Record::Doc { id: id.to_owned(), text: text.to_owned() }
     }
 
     #[test]

@@ -77,11 +77,7 @@ fn article_without(article: &str, cuts: &[Range<usize>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Record, check_splits, read_file};
-
-    fn doc(id: &str, text: &str) -> Record {
-        Record::Doc { id: id.to_owned(), text: text.to_owned() }
-    }
+    use crate::testing::{Record, check_splits, doc, read_file};
 
     #[test]
     fn every_split_gives_every_article_once() {

@@ -1,11 +1,11 @@
 //! A document, and what is found about it in the index.
 
 use anyhow::Result;
-use operators::method::{KeptKeys, TextKeys};
+use operators::method::KeptKeys;
 use operators::sets::PackedSets;
 use operators::{DocId, Similarity};
 
-use super::crowded_keys::{CrowdedKeys, FEW};
+use super::crowded_keys::{CrowdedKeys, MetByKeys};
 use super::text_sets::TextSets;
 use crate::index::index_folder::IndexFolder;
 use crate::index::topics::{IndexCandidate, IndexedDoc, TopicReader};
@@ -53,36 +53,9 @@ impl AskedDoc {
         if of_text.is_empty {
             return Ok(asked);
         }
-        // Fingerprints within a distance have no keys of their own.
-        let can_be_crowded = keys.distance().is_none();
-        crowded.renew(reader.topic());
-        let (mut open, mut known, mut of_known) = (Vec::new(), Vec::new(), Vec::new());
-        for key in &of_text.keys {
-            match crowded.texts(keys, key, &may_stay) {
-                Some(texts) => {
-                    of_known.extend(texts.iter().map(|text| (*text, known.len())));
-                    known.push(*key);
-                }
-                None => open.push(*key),
-            }
-        }
-        let few = open.len();
-        let of_open = TextKeys { keys: open, ..of_text };
-        let mut met = reader.meet(&of_open, keys, None)?;
-        let mut counts = vec![0; few];
-        met.met.iter().for_each(|(_, _, at)| counts[*at] += 1);
-        for (at, key) in of_open.keys.iter().enumerate().filter(|(at, _)| can_be_crowded && counts[*at] > FEW)
-        {
-            let texts = met.met.iter().filter(|(text, _, of)| *of == at && may_stay(*text));
-            let mut texts: Vec<u64> = texts.map(|(text, ..)| *text).collect();
-            texts.sort_unstable();
-            texts.dedup();
-            crowded.begin(keys, key, texts);
-        }
-        asked.is_led = !known.is_empty() || met.are_more_than(FEW, few);
-        met.met.extend(of_known.into_iter().map(|(text, at)| (text, 0, few + at)));
-        let of_text = TextKeys { keys: [&of_open.keys[..], &known].concat(), ..of_open };
-        of_text.keys.iter().for_each(|key| crowded.add(keys, key, doc.text));
+        let MetByKeys { of_text, met, is_led } =
+            crowded.meet(reader, keys, (of_text, doc.text), &may_stay)?;
+        asked.is_led = is_led;
         let is_wanted = |text| !asked.is_led || may_stay(text);
         let (candidates, is_cut) = reader.sieve(&of_text, keys, met, is_wanted)?;
         let (equal, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|of| of.is_equal);

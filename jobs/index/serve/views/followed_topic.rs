@@ -70,19 +70,45 @@ pub(super) enum DocKeys {
     Kept(TextIdentities),
 }
 
+/// The documents with which a view begins, and those behind them that had come before it.
+pub(super) struct ViewBeginning {
+    /// Number behind the last one of the documents with which it begins.
+    pub end: u64,
+    /// Version of these documents.
+    pub version: u64,
+    /// Later documents, each with the version that its insertion has led to.
+    pub latest: Vec<(u64, u64)>,
+    /// Version that readers see when the view is begun.
+    pub shown: u64,
+}
+
 impl FollowedTopic {
-    /// Begins the view of a topic. `end`: the number behind the last one of the documents with which it begins. `version`: that of
-    /// these documents.
-    pub fn new(state: Arc<TopicState>, view: TopicView, keys: DocKeys, (end, version): (u64, u64)) -> Self {
+    /// Begins the view of a topic.
+    pub fn new(
+        state: Arc<TopicState>,
+        topic: &str,
+        view: TopicView,
+        keys: DocKeys,
+        from: ViewBeginning,
+    ) -> Self {
+        let ViewBeginning { end, version, latest, shown } = from;
+        let group = |version, changes: Vec<ShownChange>| ShownGroup {
+            topic: topic.to_owned(),
+            version,
+            changes: Some(changes.into()),
+        };
+        let alone = latest.len();
+        let latest = latest.into_iter().map(|(doc, version)| group(version, vec![ShownChange::Came(doc)]));
         FollowedTopic {
             state,
             view,
             keys,
             is_built: false,
-            waiting: VecDeque::new(),
-            alone: 0,
+            // Changes of other topics came last.
+            waiting: latest.chain([group(shown, Vec::new())]).collect(),
+            alone,
             is_feed_cut: false,
-            begun: version,
+            begun: shown,
             first_end: end,
             end,
             documents: 0,
@@ -94,22 +120,6 @@ impl FollowedTopic {
             many: MANY,
             what_ifs: WhatIfs::default(),
         }
-    }
-
-    /// Notes documents that had come before the view was begun, behind those with which it begins, each with its version.
-    /// `shown`: the version that readers saw then.
-    pub fn catch_up(&mut self, topic: &str, docs: Vec<(u64, u64)>, shown: u64) {
-        let group = |version, changes: Vec<ShownChange>| ShownGroup {
-            topic: topic.to_owned(),
-            version,
-            changes: Some(changes.into()),
-        };
-        self.alone = docs.len();
-        self.waiting
-            .extend(docs.into_iter().map(|(doc, version)| group(version, vec![ShownChange::Came(doc)])));
-        // Changes of other topics came last.
-        self.waiting.push_back(group(shown, Vec::new()));
-        self.begun = shown;
     }
 
     /// Notes changes that readers see.
@@ -306,12 +316,12 @@ impl FollowedTopic {
         if let Some(doc) = reader.doc(doc.0)? {
             return Ok(doc.id);
         }
-        let later = self.waiting.iter().filter_map(|group| group.changes.as_ref()).flatten();
-        let went = later.filter_map(|change| match change {
+        let mut later = self.waiting.iter().filter_map(|group| group.changes.as_ref()).flatten();
+        let went = later.find_map(|change| match change {
             ShownChange::Went { number, id } if *number == doc.0 => Some(id.clone()),
             _ => None,
         });
-        Ok(went.into_iter().next().unwrap_or_default())
+        Ok(went.unwrap_or_default())
     }
 
     /// Returns the lines of the feed for a version.

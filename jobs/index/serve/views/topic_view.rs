@@ -41,8 +41,6 @@ const PRIORITY_BYTES: u64 = 32;
 /// Memory: that of [`LiveView`], 6 bytes for each document that has ever come, and 48 MB of [`TextSets`].
 pub(super) struct TopicView {
     live: LiveView,
-    /// Whether the dataflow finds the matches by keys.
-    has_keys: bool,
     policy: Policy,
     merits: Rc<RefCell<DocMerits>>,
     /// Whether each document is there.
@@ -73,13 +71,11 @@ impl TopicView {
     pub fn new(worker: &mut Worker, policy: Policy, rule: Option<KeyRule>) -> Self {
         let merits = Rc::default();
         let rank = rank_by(&policy, &merits);
-        let has_keys = rule.is_some();
         TopicView {
             live: match rule {
                 Some(rule) => LiveView::by_keys(worker, rank, rule),
                 None => LiveView::new(worker, rank),
             },
-            has_keys,
             policy,
             merits,
             is_there: Vec::new(),
@@ -197,7 +193,7 @@ impl TopicView {
             }
             self.changed.entry(change.doc).or_insert(change).after = change.after;
         }
-        if self.led > 0 && !self.has_keys {
+        if self.led > 0 && !self.live.has_keys() {
             self.again.append(&mut again);
         }
         let mut waiting = std::mem::take(&mut self.again);

@@ -13,7 +13,7 @@ use timely::worker::Worker;
 use tokio::sync::oneshot;
 
 use super::build::{ViewBuilder, ViewPlan};
-use super::followed_topic::{DocKeys, FollowedTopic, TOO_MANY, no_room};
+use super::followed_topic::{DocKeys, FollowedTopic, TOO_MANY, ViewBeginning, no_room};
 use super::topic_state::TopicState;
 use super::topic_view::TopicView;
 use super::what_ifs::{MOST_WHAT_IFS, WhatIfRule};
@@ -230,15 +230,15 @@ impl ViewThread {
             (None, _) => ("there is no such topic".to_owned(), Duration::ZERO),
             (Some(_), Err(why)) => (why, REFUSED),
             (Some(((end, _), _)), _) if end > LiveView::MOST_DOCS => (TOO_MANY.to_owned(), REFUSED),
-            (Some(((end, (after, latest)), shown)), Ok(rule)) => {
+            (Some(((end, (version, latest)), shown)), Ok(rule)) => {
                 let keys = match rule.is_some() {
                     true => DocKeys::Kept(TextIdentities::new(keys)),
                     false => DocKeys::OfTexts(keys),
                 };
                 let view = TopicView::new(worker, self.policy.clone(), rule);
                 let end = latest.first().map_or(end, |(first, _)| *first);
-                let mut followed = FollowedTopic::new(Arc::clone(&state), view, keys, (end, after));
-                followed.catch_up(&topic, latest, shown);
+                let from = ViewBeginning { end, version, latest, shown };
+                let followed = FollowedTopic::new(Arc::clone(&state), &topic, view, keys, from);
                 self.topics.insert(topic.clone(), followed);
                 self.builder.build(ViewPlan { topic, state, end });
                 return;

@@ -22,7 +22,7 @@ pub(super) struct MatchFeed {
     group: HashMap<u32, GroupTies>,
     /// Number of these rows.
     rows: usize,
-    went: Vec<u32>,
+    touched: Touched,
     /// Number of matches, those of the group included.
     matches: i64,
 }
@@ -42,7 +42,7 @@ impl MatchFeed {
             input: InputSession::new(),
             group: HashMap::default(),
             rows: 0,
-            went: Vec::new(),
+            touched: Touched::default(),
             matches: 0,
         }
     }
@@ -98,7 +98,7 @@ impl MatchFeed {
     /// Removes a document. Nothing happens if it is not there, or has no match.
     pub fn remove(&mut self, matches: &ArrangedMatches, doc: DocId) {
         let doc = number(doc);
-        self.went.push(doc);
+        self.touched.went.push(doc);
         let class = self.class_of(matches, doc);
         if class != doc {
             self.change((class, doc), Tie::COPY, -1);
@@ -124,9 +124,9 @@ impl MatchFeed {
         }
     }
 
-    /// Gives the changes of the group to the dataflow, which takes them as those of a time. Returns what they touch.
-    pub fn flush(&mut self, time: ViewTime) -> Touched {
-        let mut touched = Touched { went: std::mem::take(&mut self.went), ..Touched::default() };
+    /// Gives the changes of the group to the dataflow, which takes them as those of a time.
+    pub fn flush(&mut self, time: ViewTime) {
+        let touched = &mut self.touched;
         for (doc, ties) in std::mem::take(&mut self.group) {
             for (row, count) in ties.class.into_iter().chain(ties.others) {
                 match row {
@@ -142,7 +142,11 @@ impl MatchFeed {
         self.rows = 0;
         self.input.advance_to(time + 1);
         self.input.flush();
-        touched
+    }
+
+    /// Returns what the changes have touched that the dataflow has taken.
+    pub fn touched(&mut self) -> Touched {
+        std::mem::take(&mut self.touched)
     }
 
     /// Returns the number of rows of the group.

@@ -42,7 +42,7 @@ pub struct LiveView {
     matches: ArrangedMatches,
     decisions: Decisions,
     time: ViewTime,
-    /// What has been touched since each what-if was decided last.
+    /// Matches, classes and documents that have changed since each what-if was decided last.
     what_ifs: Vec<Weak<RefCell<Touched>>>,
 }
 
@@ -154,17 +154,14 @@ impl LiveView {
 
     /// Gives changes to the dataflow, and decides about what they touch.
     fn step(&mut self, worker: &mut Worker) -> Vec<ViewChange> {
-        let of_matches = match &mut self.feed {
-            Feed::Matches(feed) => Some(feed.flush(self.time)),
-            Feed::Keys(feed) => {
-                feed.flush(self.time);
-                None
-            }
-        };
+        match &mut self.feed {
+            Feed::Matches(feed) => feed.flush(self.time),
+            Feed::Keys(feed) => feed.flush(self.time),
+        }
         self.time += 1;
         self.matches.wait(worker, self.time);
         let touched = match &mut self.feed {
-            Feed::Matches(_) => of_matches.unwrap_or_default(),
+            Feed::Matches(feed) => feed.touched(),
             Feed::Keys(feed) => feed.touched(),
         };
         let changes = self.decisions.decide(&mut self.matches.reader(), &touched);
@@ -197,6 +194,11 @@ impl LiveView {
         matches.end(worker);
     }
 
+    /// Whether documents come with keys.
+    pub fn has_keys(&self) -> bool {
+        matches!(self.feed, Feed::Keys(_))
+    }
+
     /// Returns the number of matches; of documents with keys, several times where they have several in common.
     pub fn matches(&self) -> u64 {
         match &self.feed {
@@ -226,7 +228,7 @@ impl LiveView {
 /// A view of the documents of another one, with another threshold or keep order.
 pub struct WhatIf {
     decisions: Decisions,
-    /// What has been touched since it was decided last.
+    /// Matches, classes and documents that have changed since it was decided last.
     touched: Rc<RefCell<Touched>>,
 }
 

@@ -14,7 +14,7 @@ const MOST: usize = 12;
 /// buckets are too few to be compared fast.
 const TOLD_APART: usize = 8;
 
-/// What two records are compared by, so that the same two give the same answer in each bucket.
+/// Name by which two records are compared, so that the same two give the same answer in each bucket.
 pub type ComparedAs = (DocId, u64);
 
 /// Some of the earlier buckets of a record, as bits. Two records of a bucket have met before if they have a bit in common.

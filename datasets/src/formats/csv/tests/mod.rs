@@ -10,16 +10,12 @@ use operators::Priority;
 use super::*;
 use crate::Fate;
 use crate::testing::{
-    MemoryBlob, MemoryParts, Record, check_damaged_contents, check_splits, corpus_file, divide, mutants,
+    MemoryBlob, MemoryParts, Record, check_damaged_contents, check_splits, corpus_file, divide, doc, mutants,
     pieces, priorities, read,
 };
 
 const FILE: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n\r\n2,u,it is \"so\"\n,u,c";
 const KEPT: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n2,u,it is \"so\"\n,u,c\n";
-
-fn doc(id: &str, text: &str) -> Record {
-    Record::Doc { id: id.to_owned(), text: text.to_owned() }
-}
 
 fn read_whole(format: &Csv, path: &str, bytes: &[u8]) -> Vec<Record> {
     let blob = MemoryBlob::shared(path, bytes, 1000);

@@ -1,7 +1,7 @@
 //! The format of SogouCS.
 
 use super::*;
-use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, mutants, pieces, read};
+use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, doc, mutants, pieces, read};
 use crate::{Fate, Format, Removal};
 
 fn page(docno: &str, title: &str, content: &str) -> String {
@@ -9,10 +9,6 @@ fn page(docno: &str, title: &str, content: &str) -> String {
         "<doc>\n<url>http://x/</url>\n<docno>{docno}</docno>\n<contenttitle>{title}</contenttitle>\n\
          <content>{content}</content>\n</doc>\n"
     )
-}
-
-fn doc(id: &str, text: &str) -> Record {
-    Record::Doc { id: id.to_owned(), text: text.to_owned() }
 }
 
 #[test]

@@ -10,15 +10,11 @@ use operators::Priority;
 use super::*;
 use crate::Fate;
 use crate::testing::{
-    MemoryBlob, MemoryParts, Random, Record, check_splits, corpus_file, divide, mutants, pieces, priorities,
-    read,
+    MemoryBlob, MemoryParts, Random, Record, check_splits, corpus_file, divide, doc, mutants, pieces,
+    priorities, read,
 };
 
 type Encode = fn(&str) -> Vec<u8>;
-
-fn doc(id: &str, text: &str) -> Record {
-    Record::Doc { id: id.to_owned(), text: text.to_owned() }
-}
 
 fn read_bytes(path: &str, bytes: &[u8]) -> (Vec<Record>, Option<Error>) {
     let blob = MemoryBlob::shared(path, bytes, 1000);
