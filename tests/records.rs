@@ -10,3 +10,4 @@ mod parquet_mr;
 mod partitions;
 pub mod sequence;
 mod text;
+mod warc;

@@ -54,6 +54,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &formats::elements::SOGOUCS,
     &formats::elements::WIKIEXTRACTOR,
     &formats::elements::MEDIAWIKI,
+    &formats::warc::WARC,
     &formats::tancorp::TANCORP,
     &formats::plain_lines::LINES,
 ];
@@ -68,8 +69,8 @@ pub struct Reading {
     pub text: Option<String>,
     /// Whether a text may be a number, which is its text then.
     pub numbers: bool,
-    /// Whether a null in the place of a text is an empty text. It is a reject otherwise.
-    pub keeps_nulls: bool,
+    /// Treatment of a null in the place of a text.
+    pub null_text: NullText,
     /// Field that holds the priority: a finite number, without which a record is rejected. `None` if no keep order
     /// asks for it.
     pub priority: Option<String>,
@@ -95,12 +96,12 @@ impl Default for Reading {
         let bad_text = BadText::default();
         let extractors = Arc::default();
         let (max_record_bytes, block_bytes) = (Reading::MAX_RECORD_BYTES, Reading::BLOCK_BYTES);
-        let (id, text, numbers, keeps_nulls, priority, encoding, csv) = Default::default();
+        let (id, text, numbers, null_text, priority, encoding, csv) = Default::default();
         Reading {
             id,
             text,
             numbers,
-            keeps_nulls,
+            null_text,
             priority,
             encoding,
             bad_text,
@@ -110,6 +111,18 @@ impl Default for Reading {
             extractors,
         }
     }
+}
+
+/// Treatment of a null in the place of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NullText {
+    /// The record is rejected.
+    #[default]
+    Reject,
+    /// The record is a document without text.
+    Keep,
+    /// The record is rejected for the [reason](operators::Reject::DROPPED) that the user wants it so.
+    Drop,
 }
 
 /// Treatment of a text with bytes that its encoding does not allow.
@@ -203,8 +216,20 @@ pub enum Fate {
     Cut(Vec<Range<usize>>),
     /// The document has a near-duplicate that survives.
     Removed(Removal),
+    /// All records lie together, and this one says what was decided about it. Only formats [with fields](Format::has_fields) take
+    /// this fate.
+    Annotated(Annotation),
     /// The record could not be read.
     Rejected,
+}
+
+/// Decision about a document, as the document says it where all records lie together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Annotation {
+    /// Name of the cluster; `None` for a document that is in no cluster.
+    pub cluster: Option<String>,
+    /// Reason why the document goes; `None` if it stays.
+    pub removal: Option<Removal>,
 }
 
 /// Reason why a document was removed.
@@ -310,11 +335,15 @@ pub trait Writer {
 
 /// Output files of one split.
 pub trait Parts {
-    /// Creates the split's next part in `folder` (`kept` or `removed`), such as `part-00000.jsonl.gz` for the
+    /// Creates the split's next part in `folder` (`kept`, `removed`, `annotated` or `rejected`), such as `part-00000.jsonl.gz` for the
     /// extension `.jsonl.gz`.
     fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, Error>;
     /// Creates a file of this name below `folder`, for formats that are folders of files.
     fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, Error>;
+    /// Returns whether rejected records are written to `rejected`, as far as a writer can hold them.
+    fn takes_rejected(&self) -> bool {
+        false
+    }
 }
 
 /// An output file that is being written. A file that is dropped without [`PartOutput::finish`] does not

@@ -58,9 +58,15 @@ type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 pub(crate) struct MemoryParts {
     files: Files,
     parts: Mutex<BTreeMap<String, usize>>,
+    takes_rejected: bool,
 }
 
 impl MemoryParts {
+    /// Returns parts that take rejected records, too.
+    pub fn with_rejected() -> Self {
+        MemoryParts { takes_rejected: true, ..MemoryParts::default() }
+    }
+
     pub fn names(&self) -> Vec<String> {
         self.files.lock().keys().cloned().collect()
     }
@@ -91,6 +97,10 @@ impl Parts for MemoryParts {
     fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, Error> {
         let name = format!("{folder}/{name}");
         Ok(Box::new(MemoryOutput { files: self.files.clone(), name, bytes: Vec::new() }))
+    }
+
+    fn takes_rejected(&self) -> bool {
+        self.takes_rejected
     }
 }
 

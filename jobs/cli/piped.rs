@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use cluster::{path_of_text, text_of_path};
+use cluster::{Stores, path_of_text, text_of_path};
 use datasets::{FileHead, format_named};
 
 use super::exit::{Failure, WrongUse};
@@ -21,7 +21,8 @@ pub(crate) const STANDARD: &str = "-";
 #[derive(Debug, Default)]
 pub(crate) struct PipedInputs {
     folder: Option<TemporaryFolder>,
-    copies: usize,
+    /// Copies, and the inputs that they are of.
+    copies: Vec<(String, String)>,
     takes_stdin: bool,
     /// Whether a copy is of no format that its first bytes tell, so that it is read as plain lines.
     pub are_lines: bool,
@@ -52,8 +53,7 @@ impl PipedInputs {
             Some(folder) => folder,
             none => none.insert(TemporaryFolder::new(local)?),
         };
-        self.copies += 1;
-        let file = folder.path().join(format!("pipe-{}", self.copies));
+        let file = folder.path().join(format!("pipe-{}", self.copies.len() + 1));
         let copied = match input == STANDARD {
             true => copy(io::stdin().lock(), &file, text_field),
             false => File::open(path_of_text(input))
@@ -65,12 +65,19 @@ impl PipedInputs {
             false => error.context(format!("could not read \"{input}\" into the folder for temporary files")),
         })?;
         self.are_lines |= !is_told;
-        Ok(text_of_path(file.as_os_str()))
+        let file = text_of_path(file.as_os_str());
+        self.copies.push((file.clone(), input.to_owned()));
+        Ok(file)
     }
 
     /// Whether there are copies.
     pub fn has_copies(&self) -> bool {
-        self.copies > 0
+        !self.copies.is_empty()
+    }
+
+    /// Gives the copies the names of the inputs that they are of.
+    pub fn name_in(&self, stores: &Stores) {
+        self.copies.iter().for_each(|(copy, input)| stores.show_as(copy, input));
     }
 }
 
@@ -129,7 +136,12 @@ fn ending(head: &[u8], text: &str, text_field: &str) -> Result<Option<&'static s
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(5).collect();
     let Some(first) = lines.first() else { return Ok(None) };
-    if first.starts_with("PAR1") || first.starts_with("SEQ\u{6}") || *first == "<doc>" || *first == "<docs>" {
+    if first.starts_with("PAR1")
+        || first.starts_with("SEQ\u{6}")
+        || first.starts_with("WARC/")
+        || *first == "<doc>"
+        || *first == "<docs>"
+    {
         return Ok(Some("lines"));
     }
     let header = if first.starts_with("sep=") { lines.get(1).unwrap_or(first) } else { first };

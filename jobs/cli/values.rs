@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use cluster::{path_of_text, text_of_path};
-use datasets::BadText;
+use datasets::{BadText, NullText};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::exit::WrongUse;
@@ -23,9 +23,13 @@ pub(crate) enum OnBadText {
 /// Treatment of a null in the place of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum NullText {
+pub(crate) enum OnNullText {
+    /// Reject the record.
     Reject,
+    /// Keep it as one without text.
     Keep,
+    /// Leave it out, which is no fault: rejects/ lists it, and neither the exit code nor --max-rejects counts it.
+    Drop,
 }
 
 /// Answer to a question of which one answer is the default.
@@ -34,6 +38,16 @@ pub(crate) enum NullText {
 pub(crate) enum YesOrNo {
     Yes,
     No,
+}
+
+impl From<OnNullText> for NullText {
+    fn from(how: OnNullText) -> Self {
+        match how {
+            OnNullText::Reject => NullText::Reject,
+            OnNullText::Keep => NullText::Keep,
+            OnNullText::Drop => NullText::Drop,
+        }
+    }
 }
 
 impl From<OnBadText> for BadText {

@@ -23,9 +23,9 @@ use crate::dedup::ignored_lines::CountedLines;
 use crate::dedup::keep::Keep;
 use crate::dedup::options::Verification;
 use crate::dedup::pipeline::{SearchResult, SideCounts};
-use crate::output::pair_table::PairsOf;
 use crate::output::rejects::Rejects;
 use crate::output::summary::Summary;
+use crate::output::tables::PairsOf;
 use crate::output::{JobEnd, OutputArgs, OutputFolder, OutputJob};
 use crate::progress::Stage;
 use crate::report::ReportArgs;
@@ -67,7 +67,7 @@ pub struct Args {
 }
 
 /// Runs the job. Returns the exit code: 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let old = &args.output;
     let stores = Stores::new();
@@ -107,7 +107,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     options.resolve = args.resolve.unwrap_or(options.resolve);
     options.keep = keep;
     options.pairs = args.pairs.unwrap_or(options.pairs);
-    options.dry_run = false;
+    options.write.dry_run = false;
+    args.output_args.table_format = options.write.output_format;
     let configuration = Configuration {
         options: options.clone(),
         workers: common.workers(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores, path_of_text, text_of_path};
-use datasets::{CsvChar, CsvReading, Encoding, Error, Extractors, MissingField, Reading};
+use datasets::{CsvChar, CsvReading, Encoding, Error, Extractors, MissingField, NullText, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::headings::{INPUT, METHOD, RESOURCES};
 use crate::cli::piped::PipedInputs;
 use crate::cli::terminal::say;
-use crate::cli::values::{NullText, OnBadText, YesOrNo, paths, record_size, size, text_of_file};
+use crate::cli::values::{OnBadText, OnNullText, YesOrNo, paths, record_size, size, text_of_file};
 use crate::progress::{Progress, ProgressOptions, Stage, Watch};
 
 /// Options by which the input is read.
@@ -65,10 +65,10 @@ pub(crate) struct InputOptions {
     #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "WHETHER")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<YesOrNo>,
-    /// Treatment of a null in the place of a text, in JSON and Parquet: reject the record, or keep it as one without text
+    /// Treatment of a null in the place of a text, in JSON and Parquet [default: reject]
     #[arg(help_heading = INPUT, hide_short_help = true, long, value_name = "HOW")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub null_text: Option<NullText>,
+    pub null_text: Option<OnNullText>,
     /// Treatment of a text with bytes that its encoding does not allow
     ///
     /// An output has the record's own bytes either way. The counters say how many texts were mended.
@@ -124,6 +124,7 @@ impl InputOptions {
                 self.text_name()
             )));
         }
+        piped.name_in(stores);
         let (format, local) = (self.format.as_deref(), self.local_folder());
         let plan = Plan::new(stores, &against, &inputs, format, self.split_size, &local)?;
         Ok(Plan { piped, ..plan })
@@ -162,7 +163,7 @@ impl InputOptions {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
             numbers: false,
-            keeps_nulls: self.null_text == Some(NullText::Keep),
+            null_text: self.null_text.map_or_else(NullText::default, NullText::from),
             priority: None,
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),
@@ -238,7 +239,7 @@ pub(crate) struct Census {
     pub documents: u64,
     /// Number of bytes of their texts, in UTF-8.
     pub text_bytes: u64,
-    /// Number of rejected records.
+    /// Number of rejected records, without those that the user wants to leave out.
     pub rejected: u64,
 }
 
@@ -257,7 +258,8 @@ impl Census {
                 while let Some(mut batch) = reader.next()? {
                     census.documents += batch.docs().len() as u64;
                     census.text_bytes += batch.text_bytes() as u64;
-                    census.rejected += batch.take_rejects().len() as u64;
+                    census.rejected +=
+                        batch.take_rejects().iter().filter(|reject| !reject.is_dropped()).count() as u64;
                 }
                 Ok((census, reader.without_field()))
             },

@@ -7,8 +7,9 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 14] = [
+pub(crate) const FOLDERS: [&str; 16] = [
     "rejects",
+    "rejected",
     "labels",
     "statistics",
     "ignored-lines",
@@ -17,6 +18,7 @@ pub(crate) const FOLDERS: [&str; 14] = [
     "pairs",
     "spans",
     "removed",
+    "annotated",
     "kept",
     "packed",
     "unpacked",

@@ -128,7 +128,7 @@ pub(crate) fn refuse_unfinished(files: &[InputFile]) -> Result<()> {
 }
 
 /// Whether a folder is an output of this program. `folder` ends with a slash.
-fn is_output(store: &dyn Store, folder: &str) -> Result<bool> {
+pub(crate) fn is_output(store: &dyn Store, folder: &str) -> Result<bool> {
     if is_begun(store, folder.trim_end_matches('/'))? {
         return Ok(true);
     }

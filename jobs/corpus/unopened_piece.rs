@@ -84,7 +84,7 @@ impl UnopenedPiece {
 
     /// Whether this is the path of its file, as people see it.
     pub fn is_of(&self, path: &str) -> bool {
-        path.strip_prefix(self.file.store.prefix()) == Some(&self.file.path)
+        path == self.file.full_path()
     }
 
     /// Returns the path of the file below the input that named it.

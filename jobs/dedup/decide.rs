@@ -12,10 +12,9 @@ use super::keep::Keep;
 use super::options::DedupOptions;
 use super::stars::{StarEncoder, StarWriter, by_survivor};
 use super::tally::Tally;
-use super::verdicts::RemovedDocs;
+use super::verdicts::DecidedDocs;
 use crate::output::OutputFolder;
-use crate::output::pair_table::{PairTable, PairsOf};
-use crate::output::tables::ClusterTable;
+use crate::output::tables::{ClusterTable, PairTable, PairsOf};
 
 /// Rules by which clusters are decided, and the folder of the tables.
 ///
@@ -36,6 +35,8 @@ pub(crate) struct Decider {
     weight_of_sim: Option<u32>,
     /// Whether identical documents may only have equal fingerprints.
     approximate: bool,
+    /// Whether records that stay are told their clusters.
+    annotates: bool,
     spill: SpillBudget,
 }
 
@@ -43,21 +44,20 @@ pub(crate) struct Decider {
 pub(crate) struct Decided {
     /// Counts of the clusters of these workers.
     pub tally: Tally,
-    /// Removals among the documents that these workers read.
-    pub removals: RemovedDocs,
+    /// Decisions about the documents that these workers read.
+    pub docs: DecidedDocs,
 }
 
 impl Decided {
     /// Joins the outcomes of several workers.
     pub fn join(parts: Vec<Decided>) -> Self {
-        let (tallies, removals): (Vec<_>, Vec<_>) =
-            parts.into_iter().map(|part| (part.tally, part.removals)).unzip();
-        Decided { tally: Tally::join(tallies), removals: RemovedDocs::join(removals) }
+        let (tallies, docs): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.tally, part.docs)).unzip();
+        Decided { tally: Tally::join(tallies), docs: DecidedDocs::join(docs) }
     }
 }
 
 impl Decider {
-    /// Makes the rules of a run. With a budget in `spill`, removals are held on disk.
+    /// Makes the rules of a run. With a budget in `spill`, decisions are held on disk.
     pub fn new(
         folder: &Arc<OutputFolder>,
         options: &DedupOptions,
@@ -75,12 +75,13 @@ impl Decider {
             distances: options.method.fingerprints(),
             measured,
             approximate: !measured && options.method.approximate(),
+            annotates: options.write.annotate,
             spill: spill.clone(),
         }
     }
 
     /// Decides the clusters of this worker, and writes their rows of `pairs/` and `clusters/`. Returns also
-    /// the removals that all workers have decided about the documents of this one.
+    /// what all workers have decided about the documents of this one.
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<Decided> {
         let mut pairs = PairTable::new(&self.folder, self.pairs, self.sides).with_sim(self.weight_of_sim);
         let mut rows = ClusterTable::new(&self.folder);
@@ -105,9 +106,9 @@ impl Decider {
             pairs.write(batch, measured, distance, |row| tally.row(row))?;
             rows.write(batch, &members, measured)?;
             for member in &members {
-                if let Some(removed) = member.removed {
+                if member.removed.is_some() || self.annotates {
                     value.clear();
-                    RemovedDocs::encode(batch, member, removed, measured, &mut value)?;
+                    DecidedDocs::encode(batch, member, measured, &mut value)?;
                     send(member.doc, &value);
                 }
             }
@@ -119,14 +120,15 @@ impl Decider {
             tally: &mut tally,
             distances: self.distances,
             measured,
+            annotates: self.annotates,
         };
-        let removals = RemovedDocs::collect(decisions, &self.spill, |split, values| match stars {
+        let docs = DecidedDocs::collect(decisions, &self.spill, |split, values| match stars {
             true => writer.write(split, &values),
             false => Ok(values),
         })?;
         tally.pairs = pairs.finish()?;
         rows.finish()?;
-        Ok(Decided { tally, removals })
+        Ok(Decided { tally, docs })
     }
 
     /// Resolves the pairs of clusters, of whose members some are removed.

@@ -20,8 +20,8 @@ use super::write::{WrittenSplits, write};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::REPORT;
 use crate::corpus::run::Run;
-use crate::output::pair_table::{PairsOf, write_no_clusters};
 use crate::output::summary::{Counters, RemovedShare, Summary};
+use crate::output::tables::{PairsOf, write_no_clusters};
 use crate::output::{BegunJob, JobEnd, JobManifest, OutputFolder, OutputJob, Written};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Stage, StageRow, StageTotals, merge, seconds};
@@ -116,7 +116,7 @@ impl DedupJob<'_> {
         let outputs = folder.map_outputs();
         let input = SourceReading { run: &self.job.run, outputs: &outputs };
         let known = joined.as_ref().map(|(found, tally)| (found.input.docs, tally.to_remove()));
-        self.guards.check_sources(known, &decided.removals, &input)?;
+        self.guards.check_sources(known, &decided.docs, &input)?;
         let mut draft = None;
         if let Some((found, tally)) = joined {
             found.rejects.write(folder, 0, &outputs, plan, reading)?;
@@ -125,14 +125,15 @@ impl DedupJob<'_> {
             }
             draft = Some(tally.summary(plan, self.job.configuration.clone(), &found, searched));
         }
-        let stands_for_all = keeps_none.then_some(plan.first_of_input());
-        let verdicts = Verdicts { removals: decided.removals, stands_for_all };
+        let stands_for_all = (keeps_none && !self.options.write.annotate).then_some(plan.first_of_input());
+        let write_options = &self.options.write;
+        let verdicts = Verdicts { decided: decided.docs, annotates: write_options.annotate, stands_for_all };
         if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
             let earlier = folder.decided.as_ref();
             return earlier.map_or(Ok(JobEnd::default()), |job| self.finish_decided(folder, job));
         }
-        let mut written = write(&self.job.run, &verdicts, folder, self.options.dry_run)?;
+        let mut written = write(&self.job.run, &verdicts, folder, write_options)?;
         let page = draft.as_ref().filter(|_| !self.report.no_report);
         let texts = page.map(|draft| self.shown_texts(draft)).transpose()?;
         if group.index() > 0 {

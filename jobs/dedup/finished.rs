@@ -22,6 +22,7 @@ use crate::corpus::input::Input;
 use crate::corpus::plan::PLACES;
 use crate::output::rejects::RejectLine;
 use crate::output::summary::{Counters, InputEntry, RemovedShare};
+use crate::output::tables::{TableFormat, read_text_table};
 
 /// Returns why an output has no `_SUCCESS`. `looked`: whether that was found, which below a file is an error.
 ///
@@ -259,6 +260,17 @@ impl Finished {
     fn rows(&self, table: &str, mut each: impl FnMut(&RecordBatch) -> Option<()>) -> Result<()> {
         for file in self.store.list(&format!("{}/{table}", self.path))? {
             let unreadable = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
+            let format = self.options().write.output_format;
+            if format != TableFormat::Parquet {
+                let rows = BlobReader::new(self.store.open(&file.path)?, 0, u64::MAX);
+                let rows = read_text_table(format, rows).with_context(unreadable)?;
+                if rows.num_rows() > 0 {
+                    let columns = each(&rows);
+                    columns
+                        .with_context(|| format!("{}: it was written by another version", unreadable()))?;
+                }
+                continue;
+            }
             let bytes = Bytes::from(whole(self.store.as_ref(), &file.path)?);
             let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).and_then(|reader| reader.build());
             for batch in reader.with_context(unreadable)? {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
-use super::verdicts::RemovedDocs;
+use super::verdicts::DecidedDocs;
 use crate::cli::exit::{Guarded, WrongUse};
 use crate::cli::headings::STAYS;
 use crate::corpus::run::Run;
@@ -138,17 +138,17 @@ impl Guards {
 
     /// Returns an error if the run would remove too many documents of one source. Reads the input once if there
     /// is such a guard. Every process must call this. `known`: at process 0 the numbers of all documents and of
-    /// those that would be removed. `removals`: those of the splits of this process.
+    /// those that would be removed. `decided`: what was decided about the splits of this process.
     ///
     /// Memory: for each different value of the field, the value and some 50 bytes.
     pub fn check_sources(
         &self,
         known: Option<(u64, u64)>,
-        removals: &RemovedDocs,
+        decided: &DecidedDocs,
         input: &SourceReading,
     ) -> Result<()> {
         let Some(guard) = &self.max_removed_per_source else { return Ok(()) };
-        let counted = input.counts(&guard.field, removals)?;
+        let counted = input.counts(&guard.field, decided)?;
         input.run.group.all_reduce(counted, |counted| guard.check(known.unwrap_or_default(), counted))
     }
 }
@@ -202,8 +202,8 @@ pub(crate) struct SourceReading<'a> {
 
 impl SourceReading<'_> {
     /// Returns the counts of each source in the splits of this process. `field`: the field that names the
-    /// source. `removals`: the documents that would be removed.
-    fn counts(&self, field: &str, removals: &RemovedDocs) -> Result<BTreeMap<String, SourceCounts>> {
+    /// source. `decided`: what was decided about the documents.
+    fn counts(&self, field: &str, decided: &DecidedDocs) -> Result<BTreeMap<String, SourceCounts>> {
         let Run { group, plan, reading, progress } = self.run;
         let reading = Reading { id: Some(field.to_owned()), ..reading.clone() };
         let all = Mutex::new(BTreeMap::<String, SourceCounts>::new());
@@ -213,7 +213,7 @@ impl SourceReading<'_> {
             }
             // This reading asks for another field, so it may accept records that the run has rejected.
             let mut rejects = self.outputs.open_rejects(number)?;
-            let mut removals = removals.of_split(number)?;
+            let mut decisions = decided.of_split(number)?;
             let mut sources = BTreeMap::<String, SourceCounts>::new();
             let mut reader = SplitReader::new(number, split, &reading, at);
             while let Some(batch) = reader.next()? {
@@ -226,7 +226,9 @@ impl SourceReading<'_> {
                     }
                     let Some(source) = sources.get_mut(doc.id) else { continue };
                     source.docs += 1;
-                    source.removed += u64::from(removals.pass(doc.doc)?.is_some());
+                    source.removed += u64::from(
+                        decisions.pass(doc.doc)?.is_some_and(|decision| decision.removal.is_some()),
+                    );
                 }
             }
             add(&mut all.lock(), sources);

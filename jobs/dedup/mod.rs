@@ -50,8 +50,8 @@ use crate::corpus::input::PIPED_LINES;
 use crate::corpus::plan::Plan;
 use crate::corpus::run::Run;
 use crate::corpus::same_input::check_same_input;
-use crate::output::pair_table::PairsOf;
 use crate::output::summary::Summary;
+use crate::output::tables::PairsOf;
 use crate::output::{FileOutput, FileTargets, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
 use crate::report::ReportArgs;
 
@@ -112,12 +112,21 @@ impl Args {
         if output == STANDARD && self.output.summary_json.as_deref() == Some(STANDARD) {
             bail!(WrongUse("the records and the summary cannot both go to the standard output".to_owned()));
         }
-        if self.output.file.is_some() && self.options.dry_run {
+        if self.output.file.is_some() && self.options.write.dry_run {
             bail!(WrongUse(
                 "--dry-run writes no records, so its output is a folder: name one, with / at its end"
                     .to_owned()
             ));
         }
+        if self.output.file.is_some() && self.options.write.only.is_some() {
+            bail!(WrongUse(
+                "--only writes tables, so its output is a folder: name one, with / at its end".to_owned()
+            ));
+        }
+        if self.options.write.annotate {
+            self.output.file = self.output.file.take().map(FileOutput::annotated).transpose()?;
+        }
+        self.output.table_format = self.options.write.output_format;
         if self.output.file.is_none() && FileOutput::is_named(output) {
             common.warn(format_args!("\"{output}\" will be a folder, since not one file alone is read"));
         }
@@ -171,6 +180,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         warn_of_sides(common, &options.against, inputs, &plan);
     }
     let reading = options.reading(&plan)?;
+    options.write.check(&plan)?;
     let local = options.input.local_folder();
     let spill = memory.left_of(1, group, &options.method, &lexicon, plan.text_bytes, &local)?;
     let lines = options.ignore_lines_of.as_deref().map(|uri| CountedLines::read(&stores, uri)).transpose()?;

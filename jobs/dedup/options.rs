@@ -10,6 +10,7 @@ use operators::{Resolve, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 
 use super::keep::{Keep, KeepOrder};
+use super::write::WriteOptions;
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::headings::{INPUT, METHOD, OUTPUT, STAYS};
@@ -17,7 +18,7 @@ use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
 use crate::corpus::split::Split;
-use crate::output::pair_table::PairsOf;
+use crate::output::tables::PairsOf;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -68,10 +69,9 @@ pub(crate) struct DedupOptions {
     #[arg(default_value = "deciding", hide_default_value = true)]
     #[arg(default_value_if("resolve", "components", "firsts"))]
     pub pairs: PairsOf,
-    /// Write all but kept/ and removed/: what would go and why is in clusters/, pairs/ and the report
-    #[arg(help_heading = OUTPUT, long)]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub write: WriteOptions,
     /// Reference: remove from the input what is in these files, folders, globs or comma lists of them, and leave
     /// them as they are
     ///

@@ -11,9 +11,8 @@ use operators::{DocId, Member, Pair, Reason, Similarity};
 use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
-use super::verdicts::RemovedDocs;
-use crate::output::pair_table::{PairTable, WrittenPair};
-use crate::output::tables::{ClusterRow, ClusterTable};
+use super::verdicts::DecidedDocs;
+use crate::output::tables::{ClusterRow, ClusterTable, PairTable, WrittenPair};
 
 /// Member of a star on its way to the worker that reads the document.
 #[derive(Deserialize, Serialize)]
@@ -105,25 +104,28 @@ pub(crate) struct StarWriter<'t, 'a> {
     pub distances: bool,
     /// Whether the similarity of each pair is known.
     pub measured: bool,
+    /// Whether records that stay are told their clusters.
+    pub annotates: bool,
 }
 
 impl StarWriter<'_, '_> {
-    /// Writes the rows of a split. `members`: encoded one after the other, in the order of the corpus. Returns the removals of the
-    /// split, encoded for [`RemovedDocs`].
+    /// Writes the rows of a split. `members`: encoded one after the other, in the order of the corpus. Returns the decisions about the
+    /// split, encoded for [`DecidedDocs`].
     pub fn write(&mut self, split: u32, members: &[u8]) -> Result<Vec<u8>> {
-        let mut removals = Vec::new();
+        let mut decisions = Vec::new();
         let mut rows = self.clusters.rows(split, self.measured);
         each_member(members, |StarMember { doc, id, characters, goes_for }| {
             let removed = goes_for.map(|stays| (stays.id, stays.tie));
             let cluster = removed.map_or(id, |(stays, _)| stays);
-            if let Some(GoesFor { id: stays, night, tie, .. }) = goes_for {
-                RemovedDocs::encode_removal(doc, id, (stays, night, tie), self.measured, &mut removals)?;
+            if goes_for.is_some() || self.annotates {
+                let goes_for = goes_for.map(|GoesFor { id, night, tie, .. }| (id, night, tie));
+                DecidedDocs::encode_decision(doc, id, goes_for, self.measured, &mut decisions)?;
             }
             rows.push(ClusterRow { id, cluster, removed, characters, doc })
         })?;
         rows.finish()?;
-        if removals.is_empty() {
-            return Ok(removals);
+        if decisions.is_empty() {
+            return Ok(decisions);
         }
         let mut rows = self.pairs.rows(split);
         each_member(members, |member| {
@@ -143,7 +145,7 @@ impl StarWriter<'_, '_> {
             rows.push(row)
         })?;
         rows.finish()?;
-        Ok(removals)
+        Ok(decisions)
     }
 }
 

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::pipeline::SearchResult;
 use crate::corpus::plan::{PLACES, Plan};
-use crate::output::pair_table::WrittenPair;
 use crate::output::summary::{Counters, InputCounters, InputEntry, ReferenceCounters, Summary, skew};
+use crate::output::tables::WrittenPair;
 use crate::progress::usage::ResourceUsage;
 use crate::report::lengths::LengthCounts;
 use crate::report::samples::RunSamples;
@@ -158,6 +158,7 @@ impl Tally {
             removed_identical: self.removed_identical,
             removed_similar: self.removed_similar,
             removed_chain: self.removed_chain,
+            dropped: found.rejects.dropped(),
             ..Counters::default()
         };
         let (sample_pairs, borderline_pairs, largest_clusters) = self.samples.finish();

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use anyhow::{Error, Result};
-use datasets::{Fate, Removal};
+use datasets::{Annotation, Fate, Removal};
 use operators::flow::{ClusterBatch, SortedValues};
 use operators::{DocId, Member, Reason, Removed, SpillBudget, ValueFile};
 use serde::{Deserialize, Serialize};
@@ -15,83 +15,84 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::output::split_rejects::SplitRejects;
 use crate::output::tables::{reason, similarity};
 
-/// Removed documents of the splits of a worker or of a process, each with the names that are written for it.
+/// Decisions about documents of the splits of a worker or of a process: those that are removed and, where records are annotated, those that
+/// stay in a cluster. Each has the names that are written for it.
 ///
-/// Memory: for each removed document the three names and some 10 bytes. With a budget they are on disk, and
+/// Memory: for each such document the three names and some 10 bytes. With a budget they are on disk, and
 /// one split at a time is in memory.
 #[derive(Default)]
-pub(crate) struct RemovedDocs {
-    by_split: BTreeMap<u32, EncodedRemovals>,
+pub(crate) struct DecidedDocs {
+    by_split: BTreeMap<u32, EncodedDecisions>,
 }
 
-/// Removals of a split, encoded one after the other in the order of the corpus.
-enum EncodedRemovals {
+/// Decisions of a split, encoded one after the other in the order of the corpus.
+enum EncodedDecisions {
     InMemory(Vec<u8>),
-    /// Removals at this offset of a file.
+    /// Decisions at this offset of a file.
     Spilled(Arc<ValueFile>, u64),
 }
 
-/// A removal as it travels and is held.
+/// A decision as it travels and is held.
 #[derive(Deserialize, Serialize)]
-struct StoredRemoval<'a> {
+struct StoredDecision<'a> {
     /// Ordinal of the document in its split.
     record: u64,
     id: &'a str,
-    duplicate_of: &'a str,
-    /// Name of the cluster, if that is not the document before.
+    /// Name of the cluster, if that is not the document that stays.
     cluster: Option<&'a str>,
+    /// `None` if the document stays.
+    removal: Option<StoredRemoval<'a>>,
+}
+
+/// Reason why a document is removed.
+#[derive(Deserialize, Serialize)]
+struct StoredRemoval<'a> {
+    duplicate_of: &'a str,
     tie: Reason,
     /// Whether the similarity of each pair is known.
     measured: bool,
-    /// Night of the document before, if that is an earlier one.
+    /// Night of the document that stays, if that is an earlier one.
     night: Option<&'a str>,
 }
 
-impl RemovedDocs {
-    /// Encodes the removal of a member of a cluster. `measured`: whether the similarity of each pair is known.
-    pub fn encode(
-        batch: &ClusterBatch,
-        member: &Member,
-        Removed { duplicate_of, tie }: Removed,
-        measured: bool,
-        to: &mut Vec<u8>,
-    ) -> Result<()> {
-        let removal = StoredRemoval {
-            record: member.doc.record(),
-            id: batch.id(member.doc),
+impl DecidedDocs {
+    /// Encodes the decision about a member of a cluster. `measured`: whether the similarity of each pair is known.
+    pub fn encode(batch: &ClusterBatch, member: &Member, measured: bool, to: &mut Vec<u8>) -> Result<()> {
+        let stays = member.removed.map_or(member.doc, |removed| removed.duplicate_of);
+        let removal = member.removed.map(|Removed { duplicate_of, tie }| StoredRemoval {
             duplicate_of: batch.id(duplicate_of),
-            cluster: Some(batch.id(member.cluster)).filter(|_| member.cluster != duplicate_of),
             tie,
             measured,
             night: None,
-        };
-        postcard::to_io(&removal, to)?;
+        });
+        let (record, id) = (member.doc.record(), batch.id(member.doc));
+        let cluster = Some(batch.id(member.cluster)).filter(|_| member.cluster != stays);
+        postcard::to_io(&StoredDecision { record, id, cluster, removal }, to)?;
         Ok(())
     }
 
-    /// Encodes the removal of a document. `stays`: the name of the document which stays, after which the cluster is named, its night
-    /// if that is an earlier one, and the relation to it. `measured`: whether the similarity of each pair is known.
-    pub fn encode_removal(
+    /// Encodes the decision about a document of a cluster that is named after the document that stays. `goes_for`: the name of that
+    /// document, its night if that is an earlier one, and the relation to it; `None` if this one stays. `measured`: whether the
+    /// similarity of each pair is known.
+    pub fn encode_decision(
         doc: DocId,
         id: &str,
-        (stays, night, tie): (&str, Option<&str>, Reason),
+        goes_for: Option<(&str, Option<&str>, Reason)>,
         measured: bool,
         to: &mut Vec<u8>,
     ) -> Result<()> {
-        let (record, cluster) = (doc.record(), None);
-        postcard::to_io(
-            &StoredRemoval { record, id, duplicate_of: stays, cluster, tie, measured, night },
-            to,
-        )?;
+        let removal =
+            goes_for.map(|(duplicate_of, night, tie)| StoredRemoval { duplicate_of, tie, measured, night });
+        postcard::to_io(&StoredDecision { record: doc.record(), id, cluster: None, removal }, to)?;
         Ok(())
     }
 
-    /// Collects what was sent about the documents of a worker. `removals`: makes the encoded removals of a split of all that was
+    /// Collects what was sent about the documents of a worker. `decisions`: makes the encoded decisions of a split of all that was
     /// sent about it.
     pub fn collect(
         mut values: SortedValues,
         spill: &SpillBudget,
-        mut removals: impl FnMut(u32, Vec<u8>) -> Result<Vec<u8>>,
+        mut decisions: impl FnMut(u32, Vec<u8>) -> Result<Vec<u8>>,
     ) -> Result<Self> {
         let mut file = spill.budget().map(|_| ValueFile::new(spill)).transpose()?;
         let (mut in_memory, mut offsets) = (BTreeMap::new(), BTreeMap::new());
@@ -100,71 +101,83 @@ impl RemovedDocs {
             while values.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
                 values.next_value()?.iter().for_each(|(_, value)| encoded.extend_from_slice(value));
             }
-            let encoded = removals(split, encoded)?;
+            let encoded = decisions(split, encoded)?;
             match &mut file {
                 Some(file) => _ = offsets.insert(split, file.append(&encoded)?),
-                None => _ = in_memory.insert(split, EncodedRemovals::InMemory(encoded)),
+                None => _ = in_memory.insert(split, EncodedDecisions::InMemory(encoded)),
             }
         }
         if let Some(file) = file.map(Arc::new) {
-            let spilled = |(split, offset)| (split, EncodedRemovals::Spilled(Arc::clone(&file), offset));
+            let spilled = |(split, offset)| (split, EncodedDecisions::Spilled(Arc::clone(&file), offset));
             in_memory.extend(offsets.into_iter().map(spilled));
         }
-        Ok(RemovedDocs { by_split: in_memory })
+        Ok(DecidedDocs { by_split: in_memory })
     }
 
-    /// Joins the removals of several workers, no two of which have the same split.
-    pub fn join(parts: Vec<RemovedDocs>) -> Self {
-        RemovedDocs { by_split: parts.into_iter().flat_map(|part| part.by_split).collect() }
+    /// Joins the decisions of several workers, no two of which have the same split.
+    pub fn join(parts: Vec<DecidedDocs>) -> Self {
+        DecidedDocs { by_split: parts.into_iter().flat_map(|part| part.by_split).collect() }
     }
 
-    /// Returns the removals of one split, to be asked from the first record to the last.
-    pub fn of_split(&self, split: u32) -> Result<SplitRemovals<'_>> {
+    /// Returns the decisions of one split, to be asked from the first record to the last.
+    pub fn of_split(&self, split: u32) -> Result<SplitDecisions<'_>> {
         let encoded = match self.by_split.get(&split) {
             None => Cow::default(),
-            Some(EncodedRemovals::InMemory(encoded)) => Cow::Borrowed(encoded.as_slice()),
-            Some(EncodedRemovals::Spilled(file, offset)) => Cow::Owned(file.read(*offset)?),
+            Some(EncodedDecisions::InMemory(encoded)) => Cow::Borrowed(encoded.as_slice()),
+            Some(EncodedDecisions::Spilled(file, offset)) => Cow::Owned(file.read(*offset)?),
         };
-        Ok(SplitRemovals { encoded, passed: 0 })
+        Ok(SplitDecisions { encoded, passed: 0 })
     }
 }
 
-/// Removals of one split, read in order.
-pub(crate) struct SplitRemovals<'a> {
+/// Decisions about one split, read in order.
+pub(crate) struct SplitDecisions<'a> {
     encoded: Cow<'a, [u8]>,
-    /// Number of bytes of the removals that are passed.
+    /// Number of bytes of the decisions that are passed.
     passed: usize,
 }
 
-impl SplitRemovals<'_> {
-    /// Returns the removal of the next record, `doc`, if it is removed, and passes it. Records may be left out.
-    pub fn pass(&mut self, doc: DocId) -> Result<Option<Removal>> {
+impl SplitDecisions<'_> {
+    /// Returns the decision about the next record, `doc`, if there is one, and passes it. Records may be left out.
+    pub fn pass(&mut self, doc: DocId) -> Result<Option<Annotation>> {
         while self.passed < self.encoded.len() {
-            let (removal, rest) = postcard::take_from_bytes::<StoredRemoval>(&self.encoded[self.passed..])?;
-            if removal.record > doc.record() {
+            let (decision, rest) = postcard::take_from_bytes::<StoredDecision>(&self.encoded[self.passed..])?;
+            if decision.record > doc.record() {
                 break;
             }
             self.passed = self.encoded.len() - rest.len();
-            if removal.record == doc.record() {
-                return Ok(Some(Removal {
-                    id: removal.id.to_owned(),
-                    duplicate_of: removal.duplicate_of.to_owned(),
-                    similarity: similarity(removal.tie, removal.measured),
-                    cluster: removal.cluster.unwrap_or(removal.duplicate_of).to_owned(),
-                    reason: match removal.night {
-                        Some(night) => format!("{}@{night}", reason(removal.tie)).into(),
-                        None => reason(removal.tie).into(),
-                    },
-                }));
+            if decision.record == doc.record() {
+                return Ok(Some(decision.annotation()));
             }
         }
         Ok(None)
     }
 }
 
+impl StoredDecision<'_> {
+    fn annotation(self) -> Annotation {
+        let StoredDecision { id, cluster, removal, .. } = self;
+        let stays = removal.as_ref().map_or(id, |removal| removal.duplicate_of);
+        let cluster = cluster.unwrap_or(stays).to_owned();
+        let removal = removal.map(|StoredRemoval { duplicate_of, tie, measured, night }| Removal {
+            id: id.to_owned(),
+            duplicate_of: duplicate_of.to_owned(),
+            similarity: similarity(tie, measured),
+            cluster: cluster.clone(),
+            reason: match night {
+                Some(night) => format!("{}@{night}", reason(tie)).into(),
+                None => reason(tie).into(),
+            },
+        });
+        Annotation { cluster: Some(cluster), removal }
+    }
+}
+
 /// Verdicts about the splits of a process.
 pub(crate) struct Verdicts {
-    pub removals: RemovedDocs,
+    pub decided: DecidedDocs,
+    /// Whether all records lie together, and say what was decided about them.
+    pub annotates: bool,
     /// Number of the first split of the input, if no record of it is kept.
     pub stands_for_all: Option<u32>,
 }
@@ -172,8 +185,8 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Returns the verdicts of one split with its rejected records.
     pub fn of_split(&self, split: u32, rejected: SplitRejects) -> Result<SplitVerdicts<'_>> {
-        let (removals, stands_for_all) = (self.removals.of_split(split)?, self.stands_for_all == Some(split));
-        Ok(SplitVerdicts { removals, rejected, failed: None, stands_for_all })
+        let (decisions, stands_for_all) = (self.decided.of_split(split)?, self.stands_for_all == Some(split));
+        Ok(SplitVerdicts { decisions, annotates: self.annotates, rejected, failed: None, stands_for_all })
     }
 }
 
@@ -194,7 +207,8 @@ pub(crate) trait RecordFates {
 
 /// Verdicts of the records of one split, to be asked from the first record to the last.
 pub(crate) struct SplitVerdicts<'a> {
-    removals: SplitRemovals<'a>,
+    decisions: SplitDecisions<'a>,
+    annotates: bool,
     rejected: SplitRejects,
     /// Error after which the verdicts are unknown.
     failed: Option<Error>,
@@ -205,7 +219,7 @@ impl SplitVerdicts<'_> {
     /// Returns a hash of everything that is written because of these verdicts.
     pub fn hash(&self) -> u64 {
         let mut hash = Xxh3::new();
-        self.removals.encoded.hash(&mut hash);
+        self.decisions.encoded.hash(&mut hash);
         self.rejected.hash().hash(&mut hash);
         self.stands_for_all.hash(&mut hash);
         hash.finish()
@@ -222,8 +236,12 @@ impl RecordFates for SplitVerdicts<'_> {
         if self.next_rejected(doc) {
             return Fate::Rejected;
         }
-        let removal = self.removals.pass(doc);
-        self.known(removal).flatten().map_or(Fate::Kept, Fate::Removed)
+        let decision = self.decisions.pass(doc);
+        let decision = self.known(decision).flatten().unwrap_or_default();
+        if self.annotates {
+            return Fate::Annotated(decision);
+        }
+        decision.removal.map_or(Fate::Kept, Fate::Removed)
     }
 
     fn next_rejected(&mut self, doc: DocId) -> bool {
@@ -253,18 +271,11 @@ mod tests {
     /// Returns the verdicts of a split of which document 7 is removed in favour of `duplicate_of`.
     fn verdicts(duplicate_of: &str, tie: Reason, measured: bool) -> Verdicts {
         let cluster = Some("first").filter(|&first| first != duplicate_of);
-        let removal = StoredRemoval {
-            record: REMOVED.record(),
-            id: "it",
-            duplicate_of,
-            cluster,
-            tie,
-            measured,
-            night: None,
-        };
-        let encoded = EncodedRemovals::InMemory(postcard::to_stdvec(&removal).unwrap());
+        let removal = Some(StoredRemoval { duplicate_of, tie, measured, night: None });
+        let decision = StoredDecision { record: REMOVED.record(), id: "it", cluster, removal };
+        let encoded = EncodedDecisions::InMemory(postcard::to_stdvec(&decision).unwrap());
         let by_split = BTreeMap::from([(0, encoded)]);
-        Verdicts { removals: RemovedDocs { by_split }, stands_for_all: None }
+        Verdicts { decided: DecidedDocs { by_split }, annotates: false, stands_for_all: None }
     }
 
     /// Makes a map output with rejects at these positions, and reads them back.

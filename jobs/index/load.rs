@@ -117,7 +117,8 @@ fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) 
         let read = at.split(number, split.uri(), || {
             let mut reader = SplitReader::new(number, split, &input.reading, &at);
             while let Some(mut batch) = reader.next()? {
-                let rejects = batch.take_rejects();
+                let mut rejects = batch.take_rejects();
+                rejects.retain(|reject| !reject.is_dropped());
                 rejected += rejects.len() as u64;
                 docs += batch.docs().len();
                 first = first.take().or_else(|| rejects.into_iter().next());

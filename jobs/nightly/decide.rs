@@ -17,10 +17,9 @@ use crate::dedup::keep::KeepOrder;
 use crate::dedup::options::DedupOptions;
 use crate::dedup::stars::{StarEncoder, StarWriter, by_survivor};
 use crate::dedup::tally::Tally;
-use crate::dedup::verdicts::RemovedDocs;
+use crate::dedup::verdicts::DecidedDocs;
 use crate::output::OutputFolder;
-use crate::output::pair_table::{PairTable, PairsOf};
-use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable};
+use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable, PairTable, PairsOf};
 use crate::state::{
     EarlierDocs, GOES, HAS_TEXT, NO_MEMBER, NO_PARENT, NightState, OF_TEXT, RunEntry, StateManifest,
     StateTable, number_of,
@@ -150,13 +149,14 @@ impl NightDecider {
             tally: &mut tally,
             distances: self.distances,
             measured: self.measured,
+            annotates: false,
         };
-        let removals =
-            RemovedDocs::collect(members, &self.spill, |split, members| writer.write(split, &members))?;
+        let docs =
+            DecidedDocs::collect(members, &self.spill, |split, members| writer.write(split, &members))?;
         tally.pairs = pairs.finish()?;
         clusters_table.finish()?;
         let of_state = NightRows { runs, dead_texts, succeeded, corrections };
-        Ok(NightDecided { decided: Decided { tally, removals }, of_state })
+        Ok(NightDecided { decided: Decided { tally, docs }, of_state })
     }
 
     /// Returns the text for which each text of the state has gone, as far as some matches touch them.

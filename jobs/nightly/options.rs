@@ -16,7 +16,8 @@ use crate::cli::values::paths;
 use crate::corpus::input::{InputOptions, hash_of_words};
 use crate::dedup::keep::{Keep, KeepOrder, KeepRank};
 use crate::dedup::options::{DedupOptions, Verification};
-use crate::output::pair_table::PairsOf;
+use crate::dedup::write::WriteOptions;
+use crate::output::tables::PairsOf;
 use crate::state::{Numbering, Pinned, StateManifest};
 
 /// Options that decide the result of a night, as they are parsed and as `_SUCCESS` records them.
@@ -183,7 +184,7 @@ impl NightlyOptions {
             resolve: Resolve::Greedy,
             keep,
             pairs: PairsOf::Deciding,
-            dry_run: false,
+            write: WriteOptions::default(),
             against: Vec::new(),
             within: None,
             ignore_lines: None,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use datasets::{Annotation, Fate};
 use serde::{Deserialize, Serialize};
 
 use super::files::FileList;
@@ -21,6 +22,15 @@ pub(crate) struct Written {
 }
 
 impl Written {
+    /// Counts a record.
+    pub fn count(&mut self, fate: &Fate) {
+        match fate {
+            Fate::Kept | Fate::Cut(_) | Fate::Annotated(Annotation { removal: None, .. }) => self.kept += 1,
+            Fate::Removed(_) | Fate::Annotated(_) => self.removed += 1,
+            Fate::Rejected => self.rejected += 1,
+        }
+    }
+
     /// Adds the numbers of others.
     pub fn add(&mut self, other: Written) {
         self.kept += other.kept;

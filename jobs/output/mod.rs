@@ -36,7 +36,6 @@ mod key;
 mod manifests;
 pub(crate) mod map_output;
 mod output_job;
-pub(crate) mod pair_table;
 pub(crate) mod rejects;
 mod requests;
 mod sealed_file;

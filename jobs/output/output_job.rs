@@ -14,6 +14,7 @@ use super::file::FileOutput;
 use super::files::FileList;
 use super::folder::{EarlierWork, OutputFolder};
 use super::key::Key;
+use super::tables::TableFormat;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::headings::OUTPUT;
@@ -36,6 +37,9 @@ pub(crate) struct OutputArgs {
     /// The file that the output is, if it is one.
     #[arg(skip)]
     pub file: Option<FileOutput>,
+    /// Format of the tables.
+    #[arg(skip)]
+    pub table_format: TableFormat,
 }
 
 /// A job that writes an output, as one process of the job sees it.
@@ -203,12 +207,13 @@ impl<'a> OutputJob<'a> {
             claimed = Some(folder);
             Ok(shared)
         })?;
-        match (claimed, shared) {
-            (Some(folder), _) => Ok(Some(folder)),
+        let opened = match (claimed, shared) {
+            (Some(folder), _) => Some(folder),
             (None, shared) => {
-                shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, plan)).transpose()
+                shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, plan)).transpose()?
             }
-        }
+        };
+        Ok(opened.map(|folder| folder.with_tables(self.args.table_format)))
     }
 
     /// Says what becomes of the work of an earlier run that did not end.

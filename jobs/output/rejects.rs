@@ -25,6 +25,9 @@ use crate::corpus::plan::Plan;
 pub(crate) struct Rejects {
     by_split: BTreeMap<u32, u64>,
     first: Option<Reject>,
+    /// Number of those that the user wants to leave out, which are no fault of the input.
+    #[serde(default)]
+    dropped: u64,
     /// Numbers of rejects by their reason without its numbers, and the last reject of each kind, which is one of the input if
     /// the input has such rejects. Kinds beyond [`Rejects::KINDS`] are left out.
     kinds: BTreeMap<String, (u64, Reject)>,
@@ -44,6 +47,10 @@ impl Rejects {
     /// Counts one reject.
     pub fn add(&mut self, reject: &Reject) {
         *self.by_split.entry(reject.doc.split()).or_default() += 1;
+        if without_line(&reject.reason).starts_with(Reject::DROPPED) {
+            self.dropped += 1;
+            return;
+        }
         if self.first.as_ref().is_none_or(|first| reject.doc < first.doc) {
             self.first = Some(reject.clone());
         }
@@ -75,12 +82,23 @@ impl Rejects {
         }
         let both = self.first.take().into_iter().chain(other.first);
         self.first = both.min_by_key(|reject| reject.doc);
+        self.dropped += other.dropped;
         self.numbered |= other.numbered;
     }
 
     /// Returns the number of rejects.
     pub fn count(&self) -> u64 {
         self.by_split.values().sum()
+    }
+
+    /// Returns the number of rejects that the user wants to leave out.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Returns the number of the others.
+    pub fn faults(&self) -> u64 {
+        self.count() - self.dropped
     }
 
     /// Returns the number of rejects in the splits before `split`.
@@ -118,7 +136,7 @@ impl Rejects {
     pub fn check_some_read(&self, docs: u64, plan: &Plan, reading: &Reading) -> Result<()> {
         let of_input = plan.reference_splits;
         let count = self.count() - self.count_before(of_input);
-        if docs > 0 || count == 0 {
+        if docs > 0 || count <= self.dropped {
             return Ok(());
         }
         let kinds = self.kinds.values().filter(|(_, last)| last.doc.split() >= of_input);
@@ -148,7 +166,7 @@ impl Rejects {
     /// Returns an error if there are more rejects than the user allows.
     pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
         let Some(max) = max else { return Ok(()) };
-        match (self.count(), self.first.clone()) {
+        match (self.faults(), self.first.clone()) {
             (count, Some(mut first)) if count > max => {
                 if !self.numbered {
                     LineNumbering::new(plan, reading).number(&mut first)?;

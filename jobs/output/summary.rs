@@ -249,6 +249,9 @@ pub(crate) struct Counters {
     pub removed_similar: u64,
     pub removed_chain: u64,
     pub rejected: u64,
+    /// Number of rejected records, of both sides, that the user wants to leave out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
 }
 
 impl Counters {
@@ -257,9 +260,14 @@ impl Counters {
         self.removed_identical + self.removed_similar + self.removed_chain
     }
 
-    /// Whether records of either side were rejected.
+    /// Returns the number of records of both sides that were rejected, without those that the user wants to leave out.
+    fn rejected_in_all(&self) -> u64 {
+        self.rejected + self.reference.map_or(0, |reference| reference.rejected) - self.dropped
+    }
+
+    /// Whether records of either side were rejected, without those that the user wants to leave out.
     pub fn any_rejected(&self) -> bool {
-        self.rejected > 0 || self.reference.is_some_and(|reference| reference.rejected > 0)
+        self.rejected_in_all() > 0
     }
 }
 
@@ -276,17 +284,21 @@ impl Summary {
 
 impl JobSummary for Summary {
     fn result(&self) -> Option<&'static str> {
-        (!self.is_dry()).then_some("kept")
+        let all = self.configuration["annotate"] == true;
+        (!self.is_dry()).then_some(if all { "annotated" } else { "kept" })
     }
 
     fn done(&self, output: Option<&str>) -> String {
-        let Counters { kept, removed, records_read, rejected, .. } = self.counters;
+        let Counters { kept, removed, records_read, dropped, .. } = self.counters;
         let share = 100.0 * removed as f64 / (kept + removed).max(1) as f64;
-        let of_reference = self.counters.reference.map_or(0, |reference| reference.rejected);
-        let rejected = rejected_words(rejected + of_reference, output);
+        let rejected = rejected_words(self.counters.rejected_in_all(), output);
+        let dropped = match dropped {
+            0 => String::new(),
+            dropped => format!(", {} dropped", grouped(dropped)),
+        };
         let [kept, records] = [kept, records_read].map(grouped);
         let verb = if self.is_dry() { "would keep" } else { "kept" };
-        format!("{verb} {kept} of {records} documents, {share:.1} % removed{rejected}")
+        format!("{verb} {kept} of {records} documents, {share:.1} % removed{dropped}{rejected}")
     }
 
     fn look(&self) -> Option<&'static str> {

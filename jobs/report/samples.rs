@@ -7,8 +7,8 @@ use operators::flow::ClusterBatch;
 use operators::{DocId, Member, Similarity, hash};
 use serde::{Deserialize, Serialize};
 
-use crate::output::pair_table::WrittenPair;
 use crate::output::summary::{SampleCluster, SampleMember, SamplePair};
+use crate::output::tables::WrittenPair;
 
 /// Greatest number of pairs of each kind, and of those from which they are chosen.
 const PAIRS: usize = 25;

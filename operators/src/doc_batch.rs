@@ -24,11 +24,18 @@ pub struct Reject {
 impl Reject {
     /// End of a reason where the offset is no number of bytes, so that no line of it can be told.
     pub const BY_RECORD: &str = "; the offset is the number of the record in its split";
+    /// Reason of a record that the user wants to leave out, so that it counts as no fault of the input.
+    pub const DROPPED: &str = "the text is null, and such records are dropped";
     /// Number of bytes of a record that are kept so that a person can recognise it.
     pub const HEAD_BYTES: usize = 80;
     /// Length of the longest reason, in bytes. A parser's message may contain a name or a value of the
     /// record.
     pub const REASON_BYTES: usize = 1000;
+
+    /// Whether the user wants to leave the record out.
+    pub fn is_dropped(&self) -> bool {
+        self.reason.starts_with(Reject::DROPPED)
+    }
 }
 
 /// Some documents of one split, in order. A batch never leaves its worker.

@@ -41,21 +41,21 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Opens a file. The cells that are read are added to `noted`.
+    /// Opens a file. `shown`: its name for messages, if that is not its path. The cells that are read are added to `noted`.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Changed`] when the file does not have the length and the version that
     /// `sums` were made for.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
-        path: &str,
+        (path, shown): (&str, Option<&str>),
         sums: &Arc<Sums>,
         noted: Option<Arc<Noted>>,
     ) -> Result<Self, Error> {
         let blob = Self::open_as_planned(store, path, sums)?;
         Ok(Checked {
             store: Arc::clone(store),
-            path: blob.path().to_owned(),
+            path: shown.unwrap_or(blob.path()).to_owned(),
             file: path.to_owned(),
             bytes: blob.bytes(),
             read_ahead_bytes: blob.read_ahead_bytes(),
@@ -284,7 +284,7 @@ mod tests {
         let sums = Arc::new(sums(liar.bytes.len()));
         std::array::from_fn(|_| {
             let mut bytes = Vec::new();
-            let blob = Arc::new(Checked::open(&store, "/x", &sums, None).unwrap());
+            let blob = Arc::new(Checked::open(&store, ("/x", None), &sums, None).unwrap());
             let read = BlobReader::new(blob, start, u64::MAX).read_to_end(&mut bytes);
             read.map(|_| bytes).map_err(|error| format!("{:?}", error.downcast::<Error>().unwrap()))
         })
@@ -295,7 +295,7 @@ mod tests {
         let liar = Arc::new(Liar { bytes: content(300_000), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
         let sums = Arc::new(sums(300_000));
-        let blob = Checked::open(&store, "/x", &sums, None).unwrap();
+        let blob = Checked::open(&store, ("/x", None), &sums, None).unwrap();
         let mut buffer = vec![0; 300_100];
         for start in [0, 1, 65_535, 65_536, 65_537, 131_072, 262_144, 299_999, 300_000, 300_001] {
             for length in [0, 1, 37_856, 65_535, 65_536, 65_537, 131_072, 200_000, 300_100] {
@@ -316,7 +316,7 @@ mod tests {
         // Windows may end anywhere.
         let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
-        let blob = Checked::open(&store, "/x", &Arc::new(sums(5 << 20)), None).unwrap();
+        let blob = Checked::open(&store, ("/x", None), &Arc::new(sums(5 << 20)), None).unwrap();
         for start in (7..5_000_000).step_by(250_000) {
             blob.read_full_at(start, &mut vec![0; 250_000]).unwrap();
         }
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_file_of_another_length_is_an_error() {
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::default()));
-        let open = |sums| Checked::open(&store, "/x", &Arc::new(sums), None).map(drop);
+        let open = |sums| Checked::open(&store, ("/x", None), &Arc::new(sums), None).map(drop);
         assert!(matches!(open(sums(1)), Err(Error::Changed { .. })));
         open(sums(0)).unwrap();
     }
@@ -356,7 +356,8 @@ mod tests {
         let version = |modified, tag| Version { modified, tag };
         let liar = Arc::new(Liar { version: version(Some(7), Some(8)), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
-        let open = |version| Checked::open(&store, "/x", &Arc::new(Sums::new(0, version)), None).is_ok();
+        let open =
+            |version| Checked::open(&store, ("/x", None), &Arc::new(Sums::new(0, version)), None).is_ok();
         assert!(open(version(Some(7), Some(8))) && open(version(Some(6), Some(8))));
         assert!(open(version(Some(7), None)) && open(version(None, None)));
         assert!(!open(version(Some(7), Some(9))) && !open(version(Some(6), None)));
@@ -368,7 +369,7 @@ mod tests {
         let liar = Arc::new(Liar { bytes: bytes.clone(), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
         let (before, noted) = (Arc::new(sums(300_000)), Arc::new(Noted::default()));
-        let blob = Checked::open(&store, "/x", &before, Some(Arc::clone(&noted))).unwrap();
+        let blob = Checked::open(&store, ("/x", None), &before, Some(Arc::clone(&noted))).unwrap();
         blob.read_full_at(70_000, &mut [0; 100_000]).unwrap();
         let kept = noted.take(&before);
         assert_eq!(kept.iter().map(|cell| cell.0).collect::<Vec<_>>(), [1, 2]);
@@ -379,7 +380,7 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::new(Liar { bytes, ..Liar::default() })));
         let now = Arc::new(sums(300_000));
         assert!(now.restore(&kept));
-        let blob = Checked::open(&store, "/x", &now, None).unwrap();
+        let blob = Checked::open(&store, ("/x", None), &now, None).unwrap();
         blob.read_full_at(0, &mut [0; 131_072]).unwrap();
         assert!(matches!(blob.read_full_at(131_072, &mut [0; 10]), Err(Error::Changed { .. })));
         assert!(!sums(70_000).restore(&kept), "there is no third cell");

@@ -25,6 +25,8 @@ pub struct InputFile {
     pub bytes: u64,
     /// The store's version of the contents.
     pub version: Version,
+    /// Name for people, if that is not its path.
+    pub(crate) shown: Option<Arc<str>>,
     /// Checksums of the contents, shared by all who open the file.
     pub(crate) sums: Arc<Sums>,
 }
@@ -46,9 +48,10 @@ impl InputFile {
         NameBelow::new(&names.join("/"))
     }
 
-    /// Returns the store's prefix and the path. This name is unique, and messages show it.
+    /// Returns the store's prefix and the path, or the name by which the file is [shown](crate::Stores::show_as). This name is unique, and
+    /// messages show it.
     pub fn full_path(&self) -> String {
-        format!("{}{}", self.store.prefix(), self.path)
+        self.shown.as_deref().map_or_else(|| format!("{}{}", self.store.prefix(), self.path), str::to_owned)
     }
 
     /// Opens the file. It must be the file that was found, and its bytes are compared with those read before
@@ -57,7 +60,7 @@ impl InputFile {
     /// # Errors
     /// Those of the store, and [`Error::Changed`].
     pub fn open(&self, noted: Option<Arc<Noted>>) -> Result<Arc<dyn Blob>, Error> {
-        Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums, noted)?))
+        Ok(Arc::new(Checked::open(&self.store, (&self.path, self.shown.as_deref()), &self.sums, noted)?))
     }
 
     /// Returns the sums of the noted cells. Another process that gives them to [`InputFile::restore`] compares

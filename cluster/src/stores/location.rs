@@ -30,6 +30,8 @@ pub struct Stores {
     remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
     /// Paths behind inputs that are passed over, with what each is.
     passed_over: Mutex<BTreeMap<String, &'static str>>,
+    /// Names for people of local files, by their paths.
+    shown: Mutex<BTreeMap<String, Arc<str>>>,
 }
 
 impl Default for Stores {
@@ -51,7 +53,14 @@ impl Stores {
             directory: path_of_text(directory),
             remote: Mutex::default(),
             passed_over: Mutex::default(),
+            shown: Mutex::default(),
         }
+    }
+
+    /// Gives a local file, which is a copy of what has no path, the name by which people know it. Ids and messages have it then.
+    pub fn show_as(&self, path: &str, name: &str) {
+        let path = self.absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.shown.lock().insert(path, name.into());
     }
 
     /// Returns the full paths that [`Stores::expand`] has passed over in folders and behind patterns, with what each is, such as
@@ -275,7 +284,8 @@ impl Stores {
             let base = if path == base { parent(&path) } else { base };
             let name = InputFile::name_below(&path, base.len())?;
             let sums = Arc::new(Sums::new(bytes, version));
-            found.push(InputFile { store: store.clone(), path, name, bytes, version, sums });
+            let shown = self.shown.lock().get(&path).cloned();
+            found.push(InputFile { store: store.clone(), path, name, bytes, version, shown, sums });
         }
         Ok(())
     }

@@ -13,11 +13,12 @@ pub(crate) mod sequence_file;
 pub(crate) mod tancorp;
 pub(crate) mod tree;
 pub(crate) mod unknown;
+pub(crate) mod warc;
 
 use crate::{FORMATS, Format};
 
 /// Other names that formats go by.
-const OTHER_NAMES: [(&str, &str); 19] = [
+const OTHER_NAMES: [(&str, &str); 20] = [
     ("json", "jsonl"),
     ("ndjson", "jsonl"),
     ("jsonlines", "jsonl"),
@@ -35,6 +36,7 @@ const OTHER_NAMES: [(&str, &str); 19] = [
     ("word", "office"),
     ("html", "office"),
     ("wiki", "wikiextractor"),
+    ("wet", "warc"),
     ("markdown", "tancorp"),
     ("md", "tancorp"),
 ];

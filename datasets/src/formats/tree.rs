@@ -73,8 +73,9 @@ impl Writer for TreeWriter<'_> {
                 self.copy(piece, "removed")?;
                 self.reasons.write(&removal)
             }
+            Some(Fate::Rejected) if self.parts.takes_rejected() => self.copy(piece, "rejected"),
             Some(Fate::Rejected) => Ok(()),
-            None => Err(Error::changed(piece.blob.path())),
+            Some(Fate::Annotated(_)) | None => Err(Error::changed(piece.blob.path())),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use super::decision_fields::{DecisionValues, OF_ANNOTATED, OF_REMOVED};
 use super::part::{PartKind, PartWriter};
 use super::removal_log::Reasons;
 use crate::text::line_reader::Lines;
-use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
+use crate::{Error, Fate, Parts, Piece, Reading, Writer};
 
 /// Records of a piece, found in its lines once more. Implemented by the records of each format that is copied
 /// as bytes: plain lines, JSON lines, CSV and SogouCS.
@@ -20,14 +21,26 @@ pub(crate) trait CopySource {
         let bytes = self.lines().line().bytes;
         [bytes, self.lines().charset.missing_newline(bytes)]
     }
-    /// Returns the beginning of each part with kept records, and of each with removed ones.
-    fn heads(&self) -> [Vec<u8>; 2] {
-        Default::default()
+    /// Returns the current record, which is a reject, if all of it is at hand.
+    fn rejected(&self) -> Option<[&[u8]; 2]> {
+        self.lines().line().whole.then(|| self.record())
     }
-    /// Returns the bytes that say in the current record why it is removed, and their offset in it. Returns
-    /// `None` if records have no place for them; the removal log says it then.
-    fn insertion(&mut self, _removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
+    /// Returns the beginning of each part whose records have more fields of these names.
+    fn head(&self, _fields: &[&str]) -> Vec<u8> {
+        Vec::new()
+    }
+    /// Returns the bytes that say in the current record what was decided about it, and their offset in it. `fields`: the names of the
+    /// fields and their values. Returns `None` if records have no place for them; the removal log says it then.
+    fn insertion(
+        &mut self,
+        _fields: &[&str],
+        _values: &DecisionValues,
+    ) -> Result<Option<(usize, Vec<u8>)>, Error> {
         Ok(None)
+    }
+    /// Returns whether each record is compressed by itself, where the file is compressed.
+    fn are_compressed_apart(&self) -> bool {
+        false
     }
     /// Returns the bytes of the current record without these ranges of its text, and without the newline behind it.
     ///
@@ -36,11 +49,12 @@ pub(crate) trait CopySource {
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error>;
 }
 
-/// Writer of the kept and the removed records of a split, each as its own bytes. A record without a newline
-/// gets one.
+/// Writer of the records of a split, each as its own bytes. A record without a newline gets one.
 pub(crate) struct CopyWriter<'a, S> {
     kept: PartWriter<'a>,
     removed: PartWriter<'a>,
+    annotated: PartWriter<'a>,
+    rejected: Option<PartWriter<'a>>,
     reasons: Reasons<'a>,
     reading: Reading,
     open: fn(&Piece, &Reading) -> Result<S, Error>,
@@ -55,30 +69,57 @@ impl<'a, S: CopySource> CopyWriter<'a, S> {
         reading: &Reading,
         open: fn(&Piece, &Reading) -> Result<S, Error>,
     ) -> Self {
+        let part = |folder| PartWriter::new(parts, folder, extension);
         CopyWriter {
-            kept: PartWriter::new(parts, "kept", extension),
-            removed: PartWriter::new(parts, "removed", extension),
+            kept: part("kept"),
+            removed: part("removed"),
+            annotated: part("annotated"),
+            rejected: parts.takes_rejected().then(|| part("rejected")),
             reasons: Reasons::new(parts),
             reading: reading.clone(),
             open,
         }
     }
+}
 
-    /// Opens a piece. Returns its records, and the kinds of their kept and removed parts.
-    fn open(&self, piece: &Piece) -> Result<(S, [PartKind; 2]), Error> {
-        let source = (self.open)(piece, &self.reading)?;
-        let lines = source.lines();
-        let kinds = source.heads().map(|head| PartKind::of(lines.compression, lines.charset, &head));
-        Ok((source, kinds))
+/// Returns the kind of the parts whose records have more fields of these names.
+fn kind(source: &impl CopySource, fields: &[&str]) -> PartKind {
+    let lines = source.lines();
+    let kind = PartKind::of(lines.compression, lines.charset, &source.head(fields));
+    if source.are_compressed_apart() { kind.by_record() } else { kind }
+}
+
+/// Writes the current record with more fields. Returns `false` if it has no place for them, and is written without.
+fn write_with(
+    source: &mut impl CopySource,
+    (fields, values): (&[&str], &DecisionValues),
+    to: &mut PartWriter,
+    kind: &PartKind,
+) -> Result<bool, Error> {
+    let inserted = source.insertion(fields, values)?;
+    let [record, newline] = source.record();
+    match &inserted {
+        Some((at, bytes)) => {
+            let (before, behind) = record.split_at(*at);
+            to.write(kind, &[before, bytes, behind, newline])?;
+        }
+        None => to.write(kind, &[record, newline])?,
     }
+    Ok(inserted.is_some())
 }
 
 impl<S: CopySource> Writer for CopyWriter<'_, S> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let (mut source, [kept, removed]) = self.open(piece)?;
+        let mut source = (self.open)(piece, &self.reading)?;
+        let [kept, removed, annotated] =
+            [&[], OF_REMOVED, OF_ANNOTATED].map(|fields: &[&str]| kind(&source, fields));
         while let Some(whole) = source.next_record()? {
             match fates.next() {
-                Some(Fate::Rejected) => {}
+                Some(Fate::Rejected) => {
+                    if let (Some(rejected), Some(record)) = (&mut self.rejected, source.rejected()) {
+                        rejected.write(&kept, &record)?;
+                    }
+                }
                 Some(Fate::Kept) if whole => self.kept.write(&kept, &source.record())?,
                 Some(Fate::Cut(cuts)) if whole => {
                     let shortened = source.shortened(&cuts)?;
@@ -86,18 +127,14 @@ impl<S: CopySource> Writer for CopyWriter<'_, S> {
                     self.kept.write(&kept, &[&shortened, newline])?;
                 }
                 Some(Fate::Removed(removal)) if whole => {
-                    let inserted = source.insertion(&removal)?;
-                    let [record, newline] = source.record();
-                    match inserted {
-                        Some((at, bytes)) => {
-                            let (before, behind) = record.split_at(at);
-                            self.removed.write(&removed, &[before, &bytes, behind, newline])?;
-                        }
-                        None => {
-                            self.removed.write(&removed, &[record, newline])?;
-                            self.reasons.write(&removal)?;
-                        }
+                    let fields = (OF_REMOVED, &removal.values());
+                    if !write_with(&mut source, fields, &mut self.removed, &removed)? {
+                        self.reasons.write(&removal)?;
                     }
+                }
+                Some(Fate::Annotated(annotation)) if whole => {
+                    let fields = (OF_ANNOTATED, &annotation.values());
+                    write_with(&mut source, fields, &mut self.annotated, &annotated)?;
                 }
                 _ => return Err(Error::changed(piece.blob.path())),
             }
@@ -106,14 +143,14 @@ impl<S: CopySource> Writer for CopyWriter<'_, S> {
     }
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let (_, [kept, _]) = self.open(piece)?;
-        self.kept.begin(&kept)?;
+        let source = (self.open)(piece, &self.reading)?;
+        self.kept.begin(&kind(&source, &[]))?;
         Ok(true)
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.kept.finish()?;
-        self.removed.finish()?;
+        let parts = [Some(self.kept), Some(self.removed), Some(self.annotated), self.rejected];
+        parts.into_iter().flatten().try_for_each(PartWriter::finish)?;
         self.reasons.finish()
     }
 }

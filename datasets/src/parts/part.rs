@@ -13,19 +13,27 @@ pub(crate) struct PartKind {
     encoding: Option<Encoding>,
     /// Bytes at the beginning of the part, before its first record.
     head: Vec<u8>,
+    /// Whether each record is compressed by itself.
+    is_by_record: bool,
 }
 
 impl PartKind {
     /// Returns the kind of files that this program writes on its own account: UTF-8, uncompressed.
     pub fn plain() -> Self {
-        PartKind { compression: Compression::None, encoding: None, head: Vec::new() }
+        PartKind { compression: Compression::None, encoding: None, head: Vec::new(), is_by_record: false }
     }
 
     /// Returns the kind of the records of a file of lines. `head` is the beginning of each part, behind the
     /// byte order mark that UTF-16 needs.
     pub fn of(compression: Compression, charset: Charset, head: &[u8]) -> Self {
         let mark = if charset.unit() == 2 { charset.encode("\u{feff}", b"") } else { Default::default() };
-        PartKind { compression, encoding: charset.encoding(), head: [&mark, head].concat() }
+        let (encoding, head) = (charset.encoding(), [&mark, head].concat());
+        PartKind { compression, encoding, head, is_by_record: false }
+    }
+
+    /// Returns the kind of files in which each record is compressed by itself.
+    pub fn by_record(self) -> Self {
+        PartKind { is_by_record: true, ..self }
     }
 }
 
@@ -71,10 +79,10 @@ impl<'a> PartWriter<'a> {
         self.begin(kind)?;
         let Some(current) = &mut self.current else { return Ok(()) };
         current.records += 1;
-        record
-            .iter()
-            .try_for_each(|bytes| current.encoder.write(bytes))
-            .map_err(|error| Error::writing(self.folder, error))
+        let written = record.iter().try_for_each(|bytes| current.encoder.write(bytes));
+        let ended =
+            written.and_then(|()| if kind.is_by_record { current.encoder.end_frame() } else { Ok(()) });
+        ended.map_err(|error| Error::writing(self.folder, error))
     }
 
     /// Finishes the last part.

@@ -2,8 +2,6 @@
 
 use std::io;
 
-use serde::Serialize;
-
 use super::part::{PartKind, PartWriter};
 use crate::{Error, Parts, Removal};
 
@@ -35,52 +33,6 @@ impl<'a> Reasons<'a> {
     pub fn finish(self) -> Result<(), Error> {
         self.part.finish()
     }
-}
-
-/// Names of the fields that a removed record gets.
-pub(crate) const FIELDS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
-
-/// Returns whether [`free_names`] could choose this name.
-pub(crate) fn is_like_a_field(name: &str) -> bool {
-    FIELDS.contains(&name.trim_end_matches(SUFFIX))
-}
-
-/// Suffix of a field's name where the record already has a field of that name.
-const SUFFIX: &str = "_dedup";
-
-/// Returns [`FIELDS`] under names that the record does not have. A taken name gets the suffix `_dedup`, if
-/// needed more than once.
-pub(crate) fn free_names(taken: impl Fn(&str) -> bool) -> [String; 4] {
-    FIELDS.map(|name| {
-        let mut name = name.to_owned();
-        while taken(&name) {
-            name.push_str(SUFFIX);
-        }
-        name
-    })
-}
-
-/// Appends the four members that describe a removal,
-/// `"duplicate_of":...,"similarity":...,"cluster":...,"reason":...`, under these names.
-pub(crate) fn write_members<N: AsRef<str>>(
-    json: &mut Vec<u8>,
-    names: &[N; 4],
-    removal: &Removal,
-) -> io::Result<()> {
-    let [duplicate_of, similarity, cluster, reason] = names.each_ref().map(AsRef::as_ref);
-    write_member(json, duplicate_of, &removal.duplicate_of)?;
-    json.push(b',');
-    write_member(json, similarity, &removal.similarity)?;
-    json.push(b',');
-    write_member(json, cluster, &removal.cluster)?;
-    json.push(b',');
-    write_member(json, reason, &removal.reason)
-}
-
-fn write_member(json: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
-    serde_json::to_writer(&mut *json, name)?;
-    json.push(b':');
-    Ok(serde_json::to_writer(&mut *json, value)?)
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub(crate) enum Compression {
 impl Compression {
     /// Splits a path into its name without the suffix of a compression, and that compression.
     pub fn named(path: &str) -> (&str, Self) {
-        for (suffix, compression) in [(".gz", Self::Gzip), (".zst", Self::Zstd), (".bz2", Self::Bzip2)] {
+        for compression in [Self::Gzip, Self::Zstd, Self::Bzip2] {
+            let suffix = compression.suffix();
             if has_suffix(path, suffix) {
                 return (&path[..path.len() - suffix.len()], compression);
             }
@@ -58,7 +59,7 @@ impl Compression {
     }
 
     /// Returns the suffix of file names with this compression.
-    pub fn suffix(self) -> &'static str {
+    pub const fn suffix(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Gzip => ".gz",
@@ -160,21 +161,26 @@ pub(crate) fn has_suffix(path: &str, suffix: &str) -> bool {
 }
 
 /// An output file that compresses what is written to it.
-pub(crate) enum Encoder {
-    None(BufWriter<Box<dyn PartOutput>>),
-    Gzip(GzEncoder<BufWriter<Box<dyn PartOutput>>>),
-    Zstd(zstd::Encoder<'static, BufWriter<Box<dyn PartOutput>>>),
-    Bzip2(BzEncoder<BufWriter<Box<dyn PartOutput>>>),
+pub(crate) struct Encoder {
+    compression: Compression,
+    /// `None` only while it is replaced.
+    frame: Option<EncodedFrame>,
 }
 
-impl Encoder {
-    /// Number of bytes that are given to the store at once.
-    const BUFFER_BYTES: usize = 1 << 18;
+type BufferedOutput = BufWriter<Box<dyn PartOutput>>;
 
-    pub fn new(compression: Compression, output: Box<dyn PartOutput>) -> io::Result<Self> {
-        let output = BufWriter::with_capacity(Self::BUFFER_BYTES, output);
+/// What is written to the file: bytes as they are, or a gzip member, a frame or a stream.
+enum EncodedFrame {
+    Plain(BufferedOutput),
+    Gzip(GzEncoder<BufferedOutput>),
+    Zstd(zstd::Encoder<'static, BufferedOutput>),
+    Bzip2(BzEncoder<BufferedOutput>),
+}
+
+impl EncodedFrame {
+    fn begin(compression: Compression, output: BufferedOutput) -> io::Result<Self> {
         Ok(match compression {
-            Compression::None => Self::None(output),
+            Compression::None => Self::Plain(output),
             Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::new(6))),
             Compression::Zstd => {
                 let mut encoder = zstd::Encoder::new(output, 3)?;
@@ -186,23 +192,57 @@ impl Encoder {
         })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn end(self) -> io::Result<BufferedOutput> {
         match self {
-            Self::None(output) => output.write_all(bytes),
-            Self::Gzip(output) => output.write_all(bytes),
-            Self::Zstd(output) => output.write_all(bytes),
-            Self::Bzip2(output) => output.write_all(bytes),
+            Self::Plain(output) => Ok(output),
+            Self::Gzip(output) => output.finish(),
+            Self::Zstd(output) => output.finish(),
+            Self::Bzip2(output) => output.finish(),
+        }
+    }
+}
+
+impl Encoder {
+    /// Number of bytes that are given to the store at once.
+    const BUFFER_BYTES: usize = 1 << 18;
+
+    pub fn new(compression: Compression, output: Box<dyn PartOutput>) -> io::Result<Self> {
+        let output = BufWriter::with_capacity(Self::BUFFER_BYTES, output);
+        Ok(Encoder { compression, frame: Some(EncodedFrame::begin(compression, output)?) })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.compression != Compression::None && matches!(self.frame, Some(EncodedFrame::Plain(_))) {
+            let output = self.take()?.end()?;
+            self.frame = Some(EncodedFrame::begin(self.compression, output)?);
+        }
+        match &mut self.frame {
+            Some(EncodedFrame::Plain(output)) => output.write_all(bytes),
+            Some(EncodedFrame::Gzip(output)) => output.write_all(bytes),
+            Some(EncodedFrame::Zstd(output)) => output.write_all(bytes),
+            Some(EncodedFrame::Bzip2(output)) => output.write_all(bytes),
+            None => Err(failed_before()),
         }
     }
 
-    /// Writes what is buffered and returns the file, which is not yet finished.
-    pub fn into_output(self) -> io::Result<Box<dyn PartOutput>> {
-        let output = match self {
-            Self::None(output) => output,
-            Self::Gzip(output) => output.finish()?,
-            Self::Zstd(output) => output.finish()?,
-            Self::Bzip2(output) => output.finish()?,
-        };
-        output.into_inner().map_err(io::IntoInnerError::into_error)
+    /// Ends the member, frame or stream, so that what is written next can be decompressed by itself.
+    pub fn end_frame(&mut self) -> io::Result<()> {
+        let output = self.take()?.end()?;
+        self.frame = Some(EncodedFrame::Plain(output));
+        Ok(())
     }
+
+    /// Writes what is buffered and returns the file, which is not yet finished.
+    pub fn into_output(mut self) -> io::Result<Box<dyn PartOutput>> {
+        self.take()?.end()?.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+
+    fn take(&mut self) -> io::Result<EncodedFrame> {
+        self.frame.take().ok_or_else(failed_before)
+    }
+}
+
+/// Returns the error of a file that an error has left without an end.
+fn failed_before() -> io::Error {
+    io::Error::other("an earlier write has failed")
 }

@@ -18,6 +18,10 @@ impl FileHead {
     /// Number of bytes that tell enough.
     pub const BYTES: usize = Charset::HEAD_BYTES;
 
+    /// Endings of compressed files.
+    pub const COMPRESSIONS: [&str; 3] =
+        [Compression::Gzip.suffix(), Compression::Zstd.suffix(), Compression::Bzip2.suffix()];
+
     /// Reads the first bytes of the file with a name.
     pub fn of(name: &str, head: &[u8]) -> Self {
         let compression = Compression::of(name, head);

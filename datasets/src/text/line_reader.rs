@@ -94,6 +94,11 @@ impl Lines {
         self
     }
 
+    /// Returns the length of the longest record.
+    pub fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
     /// Returns the reason for rejecting a line that is too long.
     pub fn too_long(&self) -> String {
         format!("longer than the {} bytes that a record may have", self.max_bytes)

@@ -61,6 +61,7 @@ pub const PARSERS: &[Parser] = &[
         vec![b"userid,text\r\n1,\"a, b\"\r\n2,\xd0\xc2\xce\xc5\r\n".repeat(5)]
     }),
     parser("sogoucs", "sogoucs", "/a.dat", sogou),
+    parser("warc", "warc", "/a.warc", || vec![warc()]),
     parser("tancorp", "tancorp", "/class/a.txt", || {
         encoded("新华社北京电 国家统计局\n".repeat(20).as_bytes())
     }),
@@ -111,6 +112,22 @@ fn sogou() -> Vec<Vec<u8>> {
         .into_iter()
         .flat_map(|text| encoded(&text))
         .collect()
+}
+
+fn warc() -> Vec<u8> {
+    let record = |at: usize| {
+        let text = format!("{TEXT}\r\n\r\nWARC/1.0\r\n{at}");
+        let length = text.len();
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <{at}>\r\nContent-Length: {length}\r\n\r\n{text}\r\n\r\n"
+        )
+    };
+    let response = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    let length = response.len();
+    let crawled = format!(
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Type: application/http\r\nContent-Length: {length}\r\n\r\n{response}\r\n\r\n"
+    );
+    [(0..10).map(record).collect::<String>(), crawled.repeat(3)].concat().into_bytes()
 }
 
 /// Returns the text in each encoding, with a byte order mark where the encoding needs one.

@@ -72,7 +72,7 @@ impl CleanRun<'_> {
         let summary = self.summary(&census, written, counts, repeats.near);
         progress.worker(0).enter(Stage::Commit);
         self.job.commit(folder, &summary, files)?;
-        let rejected = summary.counters.rejected > 0;
+        let rejected = census.rejects.faults() > 0;
         Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
     }
 

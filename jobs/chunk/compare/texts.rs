@@ -26,7 +26,7 @@ impl InputTexts {
             let (mut texts, mut rejects) = (Vec::new(), Vec::new());
             let mut reader = SplitReader::new(number, split, &input.reading, at);
             while let Some(mut batch) = reader.next()? {
-                rejects.extend(batch.take_rejects());
+                rejects.extend(batch.take_rejects().into_iter().filter(|reject| !reject.is_dropped()));
                 texts.extend(batch.docs().map(|doc| doc.text.to_owned()));
             }
             Ok((texts, rejects))

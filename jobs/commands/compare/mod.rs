@@ -229,23 +229,23 @@ impl CompareJob<'_> {
         let (mut report, mut others) = (None, Vec::new());
         let rejected = group.all_reduce(part, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|part| part.stages.clone()));
-            let written = self.write(&trained, all, (&outputs, &labels), training)?;
-            let rejected = written.counters.rejected > 0;
+            let (written, faults) = self.write(&trained, all, (&outputs, &labels), training)?;
             report = Some(written);
-            Ok(rejected)
+            Ok(faults > 0)
         })?;
         let summary = report.as_ref().map(|report| report.counters);
         Ok((report, JobEnd { summary, others, rejected }))
     }
 
-    /// Writes and commits the output of all processes. `labels`: the first reading. `training`: the seconds that it took.
+    /// Writes and commits the output of all processes. Returns the report, and the number of rejects that are faults. `labels`: the first
+    /// reading. `training`: the seconds that it took.
     fn write(
         &self,
         trained: &Trained,
         parts: Vec<ComparePart>,
         (outputs, labels): (&[MapOutputs; 2], &Reading),
         training: f64,
-    ) -> Result<Report> {
+    ) -> Result<(Report, u64)> {
         let (args, Run { group, plan, reading: ids, progress }) = (self.args, &self.job.run);
         let (mut process, mut stages, mut tested) = (ResourceUsage::default(), Vec::new(), Vec::new());
         for part in parts {
@@ -310,7 +310,7 @@ impl CompareJob<'_> {
         // The other processes have finished their work, so they may end from here on.
         group.settle();
         self.job.commit(self.folder, &report, FileList::default())?;
-        Ok(report)
+        Ok((report, rejects.faults()))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::{grouped, print, say};
 use crate::cli::values::{paths, text_of_file};
 use crate::dedup::finished::Finished;
-use crate::output::pair_table::PairsOf;
+use crate::output::tables::PairsOf;
 
 /// Score a finished output against labelled pairs or clusters
 ///

@@ -38,7 +38,7 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// Pack many small files, or the documents of a corpus, into a few large files
 ///
 /// OUTPUT/packed gets SequenceFiles or Parquet with a record for each file: its text, and as its name its
-/// path below the input. If all files have records of their own (SogouCS, JSON lines, CSV, Parquet, SequenceFile; not .json), there is
+/// path below the input. If all files have records of their own (SogouCS, JSON lines and arrays, CSV, Parquet, SequenceFile, WARC), there is
 /// a record for each document instead: its id and its text. `dedup` reads them, and `unpack` makes files of them again, if the ids
 /// can be names of files.
 /// With --bytes every file comes back as it was. Without it, a file that was not UTF-8, or began with a byte order mark, comes back

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use cluster::InputFile;
-use datasets::{Codec, Encoding, Format, UNKNOWN};
+use datasets::{Codec, Encoding, FileHead, Format, UNKNOWN};
 use serde::Serialize;
 
 use super::PackFormat;
@@ -81,15 +81,27 @@ impl PackedRecord {
             return Ok(records);
         }
         let first = || files.first().map(recognised).transpose();
-        // A file called .json may hold one object on several lines.
-        let is_lines = |file: &InputFile| !file.path.ends_with(".json");
         let documents = !options.bytes
             && (options.format.is_some()
-                || files.iter().all(is_lines)
-                    && first()?.flatten().is_some_and(has_records)
-                    && recognise(files)?.into_iter().all(has_records));
+                || first()?.flatten().is_some_and(has_records)
+                    && recognise(files)?.into_iter().all(has_records)
+                    && !hold_an_object(files)?);
         Ok(if documents { PackedRecord::Document } else { PackedRecord::File })
     }
+}
+
+/// Whether one of the files is called `.json` and may hold one object on several lines, which is a document by itself. Cost: reads the first
+/// bytes of files that are called so.
+fn hold_an_object(files: &[InputFile]) -> Result<bool> {
+    let mut head = vec![0; FileHead::BYTES];
+    for file in files.iter().filter(|file| file.path.to_ascii_lowercase().ends_with(".json")) {
+        let length = file.open(None)?.read_full_at(0, &mut head)?;
+        let text = FileHead::of(&file.path, &head[..length]).text;
+        if !text.trim_start().starts_with('[') {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether files of a format hold records, so that a file is not a document by itself.

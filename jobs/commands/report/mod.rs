@@ -16,8 +16,8 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::dedup::finished::Finished;
-use crate::output::pair_table::PairsOf;
 use crate::output::summary::RemovedShare;
+use crate::output::tables::PairsOf;
 use crate::report::{ReportSource, ShownTexts};
 
 /// Write the page about a finished output again, or its tables as CSV or JSON

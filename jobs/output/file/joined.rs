@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use cluster::path_of_text;
+use datasets::FileHead;
 
 use crate::cli::piped::STANDARD;
 use crate::cli::report_file::ReportFile;
@@ -39,8 +40,9 @@ impl JoinedParts {
         let path = fs::canonicalize(&path).unwrap_or(path);
         let before = fs::metadata(&path).ok();
         if self.0.is_empty()
-            && [".parquet", ".seq", ".sequencefile", ".gz", ".zst", ".bz2"]
+            && [".parquet", ".seq", ".sequencefile"]
                 .iter()
+                .chain(&FileHead::COMPRESSIONS)
                 .any(|ending| file.ends_with(ending))
         {
             return if before.is_some() { Ok(fs::remove_file(&path)?) } else { Ok(()) };

@@ -30,14 +30,16 @@ use crate::corpus::output_layout::{REPORT, SUCCESS};
 use crate::corpus::plan::Plan;
 
 /// Formats whose files may follow each other.
-const LINES: [&str; 6] = ["jsonl", "json-array", "lines", "sogoucs", "wikiextractor", "mediawiki"];
+const LINES: [&str; 7] = ["jsonl", "json-array", "lines", "sogoucs", "wikiextractor", "mediawiki", "warc"];
 /// Names of what a run may leave in the folder that it writes.
-const OF_A_RUN: [&str; 10] = [
+const OF_A_RUN: [&str; 12] = [
     "_temporary",
     SUCCESS,
     REPORT,
     "kept",
     "removed",
+    "annotated",
+    "rejected",
     "rejects",
     "pairs",
     "clusters",
@@ -62,8 +64,9 @@ pub(crate) struct FileTargets {
 #[derive(Clone, Debug)]
 pub(crate) struct FileOutput {
     held: Arc<HiddenFolder>,
-    /// The file, or `-`.
+    /// The file, or `-`, and the folder of the output that has its records.
     kept: String,
+    of_records: &'static str,
     others: FileTargets,
     /// Whether files may be replaced.
     overwrite: bool,
@@ -133,12 +136,31 @@ impl FileOutput {
             }
         };
         let kept = output.to_owned();
-        Ok(Some(FileOutput { held: Arc::new(held), kept, others: others.clone(), overwrite }))
+        Ok(Some(FileOutput {
+            held: Arc::new(held),
+            kept,
+            of_records: "kept",
+            others: others.clone(),
+            overwrite,
+        }))
     }
 
     /// Returns the folder that the run writes.
     pub fn folder(&self) -> String {
         text_of_path(self.held.folder.as_os_str())
+    }
+
+    /// Returns a file that has all records, kept and removed ones, each with what was decided about it.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when removed records would go to another file.
+    pub fn annotated(self) -> Result<Self> {
+        if self.others.removed.is_some() {
+            bail!(WrongUse(
+                "--annotate leaves removed records with the others: leave --removed out".to_owned()
+            ));
+        }
+        Ok(FileOutput { of_records: "annotated", ..self })
     }
 
     /// Whether no other run knows the folder.
@@ -190,7 +212,7 @@ impl FileOutput {
         let parts = [
             ("removed", self.others.removed.as_ref()),
             ("rejects", self.others.rejected.as_ref()),
-            ("kept", Some(&self.kept)),
+            (self.of_records, Some(&self.kept)),
         ];
         for (name, file) in parts {
             let Some(file) = file else { continue };

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use cluster::path_of_text;
+use datasets::FileHead;
 
 use crate::cli::exit::WrongUse;
 use crate::cli::piped::{STANDARD, is_pipe};
 use crate::cli::report_file::ReportFile;
 
 /// Endings of names by which an output is a file, each with the formats that it may have.
-const ENDINGS: [(&str, &[&str]); 12] = [
+const ENDINGS: [(&str, &[&str]); 14] = [
     ("jsonl", &["jsonl", "json-array"]),
     ("ndjson", &["jsonl", "json-array"]),
     ("json", &["jsonl", "json-array"]),
@@ -21,16 +22,17 @@ const ENDINGS: [(&str, &[&str]); 12] = [
     ("lines", &["lines"]),
     ("dat", &["sogoucs"]),
     ("xml", &["sogoucs", "mediawiki"]),
+    ("warc", &["warc"]),
+    ("wet", &["warc"]),
     ("parquet", &["parquet"]),
     ("seq", &["sequencefile"]),
     ("sequencefile", &["sequencefile"]),
 ];
-/// Endings of compressed files.
-const COMPRESSIONS: [&str; 3] = [".gz", ".zst", ".bz2"];
 
 /// Returns the formats that a file of this name may have, and the ending of its compression; `None` if the name tells no format.
 pub(super) fn ending(name: &str) -> Option<(&'static [&'static str], &'static str)> {
-    let compression = COMPRESSIONS.into_iter().find(|compression| name.ends_with(compression)).unwrap_or("");
+    let compression =
+        FileHead::COMPRESSIONS.into_iter().find(|compression| name.ends_with(compression)).unwrap_or("");
     let (_, last) = name[..name.len() - compression.len()].rsplit_once('.')?;
     let (_, formats) = ENDINGS.iter().find(|(ending, _)| ending.eq_ignore_ascii_case(last))?;
     Some((formats, compression))

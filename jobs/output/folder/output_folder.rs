@@ -15,12 +15,14 @@ use super::run_folder::{KEY, RunFolder};
 use super::{by_rename, by_upload};
 use crate::cli::exit::{WrongUse, while_running, would_come_again};
 use crate::cli::terminal::say;
-use crate::corpus::output_layout::SUCCESS;
+use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::corpus::own_outputs::is_output;
 use crate::corpus::plan::Plan;
 use crate::output::files::{FileList, SharedFiles};
 use crate::output::key::Key;
 use crate::output::manifests::JobManifest;
 use crate::output::requests::read;
+use crate::output::tables::TableFormat;
 
 /// Number of times that a process looks for what process 0 has written: a network file system may show it
 /// late.
@@ -57,6 +59,8 @@ pub(crate) struct OutputFolder {
     pub earlier: Option<EarlierWork>,
     /// Whether this run writes nothing and only finds out anew what it would decide.
     pub rehearsal: bool,
+    /// Format of the tables.
+    pub table_format: TableFormat,
     /// Stem of the names of parts, `part` in most runs; see [`part_stem`].
     pub(super) stem: String,
     /// Files of this process that belong to no split.
@@ -214,10 +218,16 @@ impl OutputFolder {
             decided: None,
             earlier: None,
             rehearsal: false,
+            table_format: TableFormat::default(),
             stem: "part".to_owned(),
             files: SharedFiles::default(),
             bundles: Arc::default(),
         }
+    }
+
+    /// Returns the folder with tables of this format.
+    pub fn with_tables(self, table_format: TableFormat) -> Self {
+        OutputFolder { table_format, ..self }
     }
 
     /// Returns the data for [`OutputFolder::of_shared`]. `key`: the key with which the folder was claimed.
@@ -319,11 +329,28 @@ fn part_stem(plan: &Plan) -> String {
     stem
 }
 
-/// Returns an error if the output has files and `overwrite` is false. Hidden files do not count, except
-/// `_SUCCESS`.
+/// Returns an error if the output has files and `overwrite` is false, or if it has folders that are called as those of an output and are
+/// of no run. Hidden files do not count, except `_SUCCESS`.
 pub(super) fn refuse_existing(store: &dyn Store, path: &str, uri: &str, overwrite: bool) -> Result<()> {
     if !overwrite && (store.exists(&format!("{path}/{SUCCESS}"))? || !store.list(path)?.is_empty()) {
         bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
     }
+    let folders =
+        || store.children(path).map(|children| children.into_iter().find_map(|child| folder_of(&child.path)));
+    if overwrite
+        && let Some(folder) = folders()?
+        && !is_output(store, &format!("{path}/"))?
+    {
+        bail!(WrongUse(format!(
+            "\"{uri}\" holds {folder}/ and is no output of this program, so --overwrite would remove what is not its own: move it \
+             away, or name another output"
+        )));
+    }
     Ok(())
+}
+
+/// Returns the name of a folder if it is that of a folder of outputs.
+fn folder_of(path: &str) -> Option<&'static str> {
+    let name = path.trim_end_matches('/').rsplit('/').next()?;
+    FOLDERS.into_iter().find(|folder| *folder == name)
 }

@@ -148,7 +148,9 @@ impl Parts for SplitParts<'_> {
         *count += 1;
         let (stem, split) = (&self.folder.stem, self.split - self.folder.run.splits.start);
         let folder = match (folder, self.partition.folders()) {
-            ("kept" | "removed", folders) if !folders.is_empty() => format!("{folder}/{folders}"),
+            ("kept" | "removed" | "annotated" | "rejected", folders) if !folders.is_empty() => {
+                format!("{folder}/{folders}")
+            }
             _ => folder.to_owned(),
         };
         let name = format!("{folder}/{stem}-{split:05}{again}{extension}");

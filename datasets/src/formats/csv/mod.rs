@@ -17,14 +17,13 @@ use self::rows::{CsvLayout, CsvRows, split_newline};
 use self::scan::{End, Scan};
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::cut_text::without;
-use crate::parts::removal_log::free_names;
+use crate::parts::decision_fields::{DecisionValue, DecisionValues, free_names};
 use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::{
-    BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Removal, Writer,
-    no_number,
+    BadText, Cuts, Error, Format, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer, no_number,
 };
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
@@ -197,21 +196,41 @@ impl CopySource for CsvRows {
         split_newline(self.lines.charset, self.lines.line().bytes)
     }
 
-    fn heads(&self) -> [Vec<u8>; 2] {
-        let kept = self.header.as_ref().map(|header| header.bytes.clone());
-        [kept.unwrap_or_default(), removed_header(self)]
+    /// Returns the header with more fields, if the file names its fields.
+    fn head(&self, fields: &[&str]) -> Vec<u8> {
+        let Some(header) = &self.header else { return Vec::new() };
+        if !header.is_named || fields.is_empty() {
+            return header.bytes.clone();
+        }
+        let mut more = String::new();
+        for name in free_names(fields, |name| header.names.iter().any(|taken| taken == name)) {
+            more.push(char::from(self.dialect().delimiter));
+            self.dialect().push(&mut more, &name);
+        }
+        let [record, newline] = split_newline(self.lines.charset, &header.bytes);
+        [record, &self.lines.charset.encode(&more, record), newline].concat()
     }
 
-    /// Returns the fields that a removed record gets, and the place of its newline.
-    fn insertion(&mut self, removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
-        let mut fields = String::new();
-        let similarity = removal.similarity.map(|similarity| similarity.to_string()).unwrap_or_default();
-        for value in [&*removal.duplicate_of, &*similarity, &*removal.cluster, &*removal.reason] {
-            fields.push(char::from(self.dialect().delimiter));
-            self.dialect().push(&mut fields, value);
+    /// Returns the fields that a record gets, and the place of its newline.
+    fn insertion(
+        &mut self,
+        _fields: &[&str],
+        values: &DecisionValues,
+    ) -> Result<Option<(usize, Vec<u8>)>, Error> {
+        let mut more = String::new();
+        for value in values {
+            let value = match value {
+                DecisionValue::Text(text) => Cow::Borrowed(text.unwrap_or_default()),
+                DecisionValue::Number(number) => {
+                    number.map_or_else(Cow::default, |number| number.to_string().into())
+                }
+                DecisionValue::Flag(flag) => flag.to_string().into(),
+            };
+            more.push(char::from(self.dialect().delimiter));
+            self.dialect().push(&mut more, &value);
         }
         let [record, _] = self.record();
-        Ok(Some((record.len(), self.lines.charset.encode(&fields, record).into_owned())))
+        Ok(Some((record.len(), self.lines.charset.encode(&more, record).into_owned())))
     }
 
     /// Replaces the field of the text. The bytes before and behind it stay.
@@ -226,16 +245,4 @@ impl CopySource for CsvRows {
         let (before, behind) = (&record[..place.start], record.get(place.end..).unwrap_or_default());
         Ok([before, &self.lines.charset.encode(&value, record), behind].concat())
     }
-}
-
-/// Returns the header with the fields of a removal.
-fn removed_header(rows: &CsvRows) -> Vec<u8> {
-    let Some(header) = rows.header.as_ref().filter(|header| header.is_named) else { return Vec::new() };
-    let mut fields = String::new();
-    for name in free_names(|name| header.names.iter().any(|taken| taken == name)) {
-        fields.push(char::from(rows.dialect().delimiter));
-        rows.dialect().push(&mut fields, &name);
-    }
-    let [record, newline] = split_newline(rows.lines.charset, &header.bytes);
-    [record, &rows.lines.charset.encode(&fields, record), newline].concat()
 }

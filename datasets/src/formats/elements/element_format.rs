@@ -281,6 +281,11 @@ impl CopySource for Elements {
         Ok(self.next()?.map(|element| element.fault.is_none()))
     }
 
+    /// Of text that is no element, and of one that is too long, the beginning alone is held.
+    fn rejected(&self) -> Option<[&[u8]; 2]> {
+        self.fault.is_none().then(|| self.record())
+    }
+
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
         let (record, mut buffer) = (self.lines.line().bytes, Vec::new());
         let decoded = self.lines.charset.decode(record, BadText::Replace, &mut buffer).ok();

@@ -11,7 +11,7 @@ use operators::DocBatch;
 pub(crate) use self::pack::JsonPacker;
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::cut_text::without;
-use crate::parts::removal_log;
+use crate::parts::decision_fields::{DecisionValues, free_names, is_like_a_field, write_members};
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::json::JsonDocument;
 use crate::text::json::paths::JsonPaths;
@@ -19,8 +19,7 @@ use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
 use crate::{
-    BadText, Cuts, Error, Format, MissingField, Parts, Piece, Reader, Reading, RecognisedEncoding, Removal,
-    Writer,
+    BadText, Cuts, Error, Format, MissingField, Parts, Piece, Reader, Reading, RecognisedEncoding, Writer,
 };
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
@@ -191,18 +190,21 @@ impl CopySource for JsonLines {
         self.lines.next_record()
     }
 
-    /// Returns the members that a removed line gets, and the place of its last brace.
-    fn insertion(&mut self, removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
+    /// Returns the members that the line gets, and the place of its last brace.
+    fn insertion(
+        &mut self,
+        fields: &[&str],
+        values: &DecisionValues,
+    ) -> Result<Option<(usize, Vec<u8>)>, Error> {
         let (charset, line) = (self.lines.charset, self.lines.line());
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
         let (Some(brace), Ok((text, _))) = (charset.last(line.bytes, b'}'), decoded) else {
             return Err(Error::changed(&self.lines.path));
         };
-        let taken = json::names(text, removal_log::is_like_a_field);
-        let names = removal_log::free_names(|name| taken.iter().any(|taken| taken == name));
+        let taken = json::names(text, is_like_a_field);
+        let names = free_names(fields, |name| taken.iter().any(|taken| taken == name));
         let mut members = b",".to_vec();
-        removal_log::write_members(&mut members, &names, removal)
-            .map_err(|e| Error::writing("removed", e))?;
+        write_members(&mut members, &names, values).map_err(|error| Error::writing("removed", error))?;
         let mut members = String::from_utf8_lossy(&members);
         if !charset.is_utf8() {
             members = json::escaped(&members).into();

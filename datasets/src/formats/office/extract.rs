@@ -6,6 +6,8 @@ pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 pub(super) const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
 pub(super) const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 pub(super) const PDF: &[u8] = b"%PDF-";
+/// Reason why a document without text is none.
+pub(crate) const NO_TEXT: &str = "no text: scanned or empty";
 /// Number of bytes at the beginning of a file in which its `%PDF-` may come, as in ISO 32000's implementation
 /// notes.
 const PDF_HEAD_BYTES: usize = 1024;
@@ -36,7 +38,7 @@ pub(crate) fn extract_page(page: &[u8]) -> Result<String, String> {
 fn checked(text: String) -> Result<String, String> {
     // A document without text would be a near-duplicate of all others.
     if text.trim().is_empty() {
-        return Err("no text: scanned or empty".to_owned());
+        return Err(NO_TEXT.to_owned());
     }
     match misread::refusal(&text) {
         Some(reason) => Err(reason),

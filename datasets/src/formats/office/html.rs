@@ -20,13 +20,22 @@ const TAGS: [&str; 8] = ["<!doctype html", "<html", "<head", "<body", "<title", 
 /// that is recognised. Illegal bytes are replaced, as browsers do.
 pub(super) fn text(document: &[u8]) -> Result<String, String> {
     let page = decoded(document);
-    let head: String = page.chars().take(HEAD_BYTES).collect::<String>().to_ascii_lowercase();
-    if !TAGS.iter().any(|tag| head.contains(tag)) {
+    if !begins_as_page(&page) {
         return Err("no web page: it has no tag of HTML at its beginning".to_owned());
     }
     let config = with_decorator(TrivialDecorator::new()).raw_mode(true).allow_width_overflow();
     let text = config.string_from_read(page.as_bytes(), WIDTH);
     text.map_err(|error| format!("the page cannot be read: {error}"))
+}
+
+/// Whether a document has a tag of HTML at its beginning. Cost: decodes the beginning.
+pub(crate) fn is_html(document: &[u8]) -> bool {
+    begins_as_page(&decoded(&document[..document.len().min(4 * HEAD_BYTES)]))
+}
+
+fn begins_as_page(page: &str) -> bool {
+    let head: String = page.chars().take(HEAD_BYTES).collect::<String>().to_ascii_lowercase();
+    TAGS.iter().any(|tag| head.contains(tag))
 }
 
 fn decoded(document: &[u8]) -> String {

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use operators::{DocBatch, Reject};
 
 use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
-pub(crate) use self::extract::{extract, extract_page};
+pub(crate) use self::extract::{NO_TEXT, extract, extract_page};
+pub(crate) use self::html::is_html;
 use super::tree::{TreeWriter, read_file};
 use super::unknown::advice;
 use crate::confined::{Bounds, ConfinedTask, Extractors};

@@ -2,10 +2,11 @@
 //!
 //! The library trusts what a file claims. So footers (`footer.rs`, `thrift.rs`) and `pages` are checked before it sees
 //! them, and its panics are caught (`library.rs`). `batches.rs` gives the rows of a piece to `reader.rs`, `writer.rs` and
-//! `pack.rs`; `row_part.rs` encodes those that `writer.rs` keeps.
+//! `pack.rs`; `row_part.rs` encodes those that `writer.rs` keeps, `decision_columns.rs` what they say of a decision.
 
 mod batches;
 mod chunks;
+mod decision_columns;
 mod file;
 mod footer;
 mod library;

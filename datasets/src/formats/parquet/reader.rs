@@ -9,14 +9,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, RecordBatch, StructArray};
 use arrow_schema::DataType;
-use operators::{DocBatch, Priority};
+use operators::{DocBatch, Priority, Reject};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::schema;
 use crate::parts::cut_text::without;
 use crate::text::charset::Charset;
-use crate::{BadText, Error, Fate, Piece, Reader, Reading, no_number};
+use crate::{BadText, Error, Fate, NullText, Piece, Reader, Reading, no_number};
 
 /// Reader of the id, the text and the priority of every row.
 pub(super) struct RowReader {
@@ -25,7 +25,7 @@ pub(super) struct RowReader {
     charset: Charset,
     bad_text: BadText,
     /// Whether a null is an empty text.
-    keeps_nulls: bool,
+    null_text: NullText,
     max_record_bytes: usize,
     /// Field of the id, if the user has named it. A row without it is a reject.
     id_field: Option<String>,
@@ -57,7 +57,7 @@ impl RowReader {
         Ok(RowReader {
             charset: Charset::of_values(reading.encoding.filter(|_| schema::is_binary(column.as_ref()))),
             bad_text: reading.bad_text,
-            keeps_nulls: reading.keeps_nulls,
+            null_text: reading.null_text,
             max_record_bytes: reading.max_record_bytes,
             id_field: reading.id.clone(),
             id: file.id.map(path),
@@ -118,7 +118,7 @@ impl Reader for RowReader {
                     None => Ok(format!("{path}:{row}")),
                 };
                 let buffers = (&mut self.id_buffer, &mut self.text_buffer, &mut self.number_buffer);
-                match record(records, self.charset, (self.bad_text, self.keeps_nulls), buffers, place) {
+                match record(records, self.charset, (self.bad_text, self.null_text), buffers, place) {
                     Ok((id, text, replaced)) => {
                         batch.push_decoded(id, text, replaced);
                         batch.set_priority(priority.unwrap_or_default());
@@ -151,15 +151,18 @@ type RowRefusal<'a> = (String, &'a [u8]);
 fn record<'a>(
     records: &'a ParquetRecords,
     charset: Charset,
-    (bad_text, keeps_nulls): (BadText, bool),
+    (bad_text, null_text): (BadText, NullText),
     (id_buffer, text_buffer, number_buffer): (&'a mut String, &'a mut Vec<u8>, &'a mut String),
     default_id: impl FnOnce() -> Result<String, String>,
 ) -> Result<(&'a str, &'a str, bool), RowRefusal<'a>> {
     let row = records.next;
     let bytes = match records.text.bytes(row) {
         Some(bytes) => bytes,
-        None if records.text.is_null(row) && keeps_nulls => &[],
-        None if records.text.is_null(row) => return Err(("the text is null".to_owned(), &[])),
+        None if records.text.is_null(row) => match null_text {
+            NullText::Keep => &[],
+            NullText::Drop => return Err((Reject::DROPPED.to_owned(), &[])),
+            NullText::Reject => return Err(("the text is null".to_owned(), &[])),
+        },
         None => {
             number_buffer.clear();
             records.text.write_integer(row, number_buffer);

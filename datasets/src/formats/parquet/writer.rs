@@ -2,44 +2,44 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::root_as_message;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::Schema;
 use arrow_select::filter::filter_record_batch;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
-use parquet::basic::{
-    Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
-};
+use parquet::basic::{Compression, Encoding, EncodingMask, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
+use super::decision_columns::DecisionColumns;
 use super::file::File;
 use super::library::writing;
 use super::reader::TextShortener;
 use super::row_part::RowPart;
-use crate::parts::removal_log::free_names;
-use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
+use crate::parts::decision_fields::{DecisionValues, OF_ANNOTATED, OF_REMOVED};
+use crate::{Error, Fate, Parts, Piece, Reading, Writer};
 
 /// Compression level of zstd, which a file does not record. This one is the library's default. Level 1 makes
 /// the kept part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
 pub(super) const ZSTD_LEVEL: i32 = 3;
 
-/// Writer that copies rows to a kept and a removed part. New parts begin where a file's layout differs from
-/// that of the file before.
+/// Writer that copies rows to parts. New parts begin where a file's layout differs from that of the file before.
 ///
-/// Memory: up to 32 MiB of encoded rows for each of the two parts.
+/// Memory: up to 32 MiB of encoded rows for each part.
 pub(super) struct RowWriter<'a> {
     parts: &'a dyn Parts,
     reading: Reading,
     layout: Option<Layout>,
     kept: Option<RowPart>,
     removed: Option<RowPart>,
+    annotated: Option<RowPart>,
+    rejected: Option<RowPart>,
 }
 
 /// Layout of a file, without its rows.
@@ -62,57 +62,70 @@ struct ColumnLayout {
 
 impl<'a> RowWriter<'a> {
     pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
-        RowWriter { parts, reading: reading.clone(), layout: None, kept: None, removed: None }
+        let (kept, removed, annotated, rejected) = Default::default();
+        RowWriter { parts, reading: reading.clone(), layout: None, kept, removed, annotated, rejected }
+    }
+
+    fn each_part(&mut self) -> [&mut Option<RowPart>; 4] {
+        [&mut self.kept, &mut self.removed, &mut self.annotated, &mut self.rejected]
     }
 
     fn close_parts(&mut self) -> Result<(), Error> {
-        [self.kept.take(), self.removed.take()].into_iter().flatten().try_for_each(RowPart::finish)
+        self.each_part().into_iter().filter_map(Option::take).try_for_each(RowPart::finish)
     }
 
     /// Ends the row groups of the parts.
     fn end_row_groups(&mut self) -> Result<(), Error> {
-        [&mut self.kept, &mut self.removed].into_iter().flatten().try_for_each(RowPart::end_row_group)
+        self.each_part().into_iter().flatten().try_for_each(RowPart::end_row_group)
     }
 
     fn divide_batch(&mut self, batch: &RecordBatch, fates: &[Fate]) -> Result<(), Error> {
         let Some(layout) = &self.layout else { return Ok(()) };
-        let block_bytes = self.reading.block_bytes;
-        let is_kept = |fate: &Fate| matches!(fate, Fate::Kept | Fate::Cut(_));
-        let kept: BooleanArray = fates.iter().map(|fate| Some(is_kept(fate))).collect();
-        if kept.true_count() > 0 {
-            let part = match &mut self.kept {
-                Some(part) => part,
-                none => {
-                    none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None, block_bytes)?)
-                }
-            };
-            part.write(&select(batch, &kept)?)?;
-        }
-        let removals: Vec<&Removal> = fates
-            .iter()
-            .filter_map(|fate| match fate {
-                Fate::Removed(removal) => Some(removal),
-                _ => None,
-            })
-            .collect();
-        if !removals.is_empty() {
-            let names = free_names(|name| batch.schema_ref().fields().find(name).is_some());
-            let removed = fates.iter().map(|fate| Some(matches!(fate, Fate::Removed(_)))).collect();
-            let batch = with_removals(&select(batch, &removed)?, &names, &removals)?;
-            let part = match &mut self.removed {
-                Some(part) => part,
-                none => none.insert(layout.create(
-                    self.parts,
-                    "removed",
-                    batch.schema_ref(),
-                    Some(&names),
-                    block_bytes,
-                )?),
-            };
-            part.write(&batch)?;
-        }
-        Ok(())
+        let takes_rejected = self.parts.takes_rejected();
+        let to = (layout, self.parts, self.reading.block_bytes);
+        write_rows(to, ("kept", &mut self.kept), (batch, fates), None, |fate| {
+            matches!(fate, Fate::Kept | Fate::Cut(_)).then(Vec::new)
+        })?;
+        let more = DecisionColumns::new(OF_REMOVED, batch.schema_ref());
+        write_rows(to, ("removed", &mut self.removed), (batch, fates), Some(&more), |fate| match fate {
+            Fate::Removed(removal) => Some(removal.values()),
+            _ => None,
+        })?;
+        let more = DecisionColumns::new(OF_ANNOTATED, batch.schema_ref());
+        write_rows(to, ("annotated", &mut self.annotated), (batch, fates), Some(&more), |fate| match fate {
+            Fate::Annotated(annotation) => Some(annotation.values()),
+            _ => None,
+        })?;
+        write_rows(to, ("rejected", &mut self.rejected), (batch, fates), None, |fate| {
+            (takes_rejected && *fate == Fate::Rejected).then(Vec::new)
+        })
     }
+}
+
+/// Writes those rows of a batch for which `values` returns the values of `more` columns, which may be none, to a part, which is begun if there
+/// is none.
+fn write_rows<'f>(
+    (layout, parts, block_bytes): (&Layout, &dyn Parts, usize),
+    (folder, part): (&str, &mut Option<RowPart>),
+    (batch, fates): (&RecordBatch, &'f [Fate]),
+    more: Option<&DecisionColumns>,
+    values: impl Fn(&'f Fate) -> Option<DecisionValues<'f>>,
+) -> Result<(), Error> {
+    let values: Vec<Option<DecisionValues>> = fates.iter().map(values).collect();
+    let rows: BooleanArray = values.iter().map(|values| Some(values.is_some())).collect();
+    if rows.true_count() == 0 {
+        return Ok(());
+    }
+    let mut selected = select(batch, &rows)?;
+    if let Some(more) = more {
+        let values: Vec<DecisionValues> = values.into_iter().flatten().collect();
+        selected = more.append(&selected, &values)?;
+    }
+    let part = match part {
+        Some(part) => part,
+        none => none.insert(layout.create(parts, folder, selected.schema_ref(), more, block_bytes)?),
+    };
+    part.write(&selected)
 }
 
 impl Writer for RowWriter<'_> {
@@ -208,12 +221,12 @@ impl Layout {
         parts: &dyn Parts,
         folder: &str,
         arrow_schema: &Arc<Schema>,
-        removal_names: Option<&[String; 4]>,
+        more: Option<&DecisionColumns>,
         block_bytes: usize,
     ) -> Result<RowPart, Error> {
-        let (schema, key_values) = match removal_names {
+        let (schema, key_values) = match more {
             None => (self.schema.clone(), self.key_values.clone()),
-            Some(names) => self.with_removals(names).map_err(writing)?,
+            Some(more) => self.with_columns(more).map_err(writing)?,
         };
         let mut properties = WriterProperties::builder()
             .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -232,25 +245,16 @@ impl Layout {
             .map_err(writing)
     }
 
-    /// Returns the parquet schema and the key-values with the additional columns of removed rows.
-    fn with_removals(&self, names: &[String; 4]) -> Result<(TypePtr, Vec<KeyValue>), ParquetError> {
+    /// Returns the parquet schema and the key-values with more columns.
+    fn with_columns(&self, more: &DecisionColumns) -> Result<(TypePtr, Vec<KeyValue>), ParquetError> {
         let mut fields = self.schema.get_fields().to_vec();
-        for name in names {
-            let column = match name.starts_with("similarity") {
-                true => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
-                    .with_repetition(Repetition::OPTIONAL),
-                false => Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY)
-                    .with_logical_type(Some(LogicalType::String))
-                    .with_repetition(Repetition::REQUIRED),
-            };
-            fields.push(Arc::new(column.build()?));
-        }
+        fields.extend(more.types()?);
         let schema = Type::group_type_builder(self.schema.name()).with_fields(fields).build()?;
 
         let mut key_values = self.key_values.clone();
         for key_value in key_values.iter_mut().filter(|key_value| key_value.key == ARROW_SCHEMA_META_KEY) {
             let Some(input) = key_value.value.as_deref().and_then(schema_beside) else { continue };
-            let fields: Vec<_> = input.fields().iter().cloned().chain(removal_fields(names)).collect();
+            let fields: Vec<_> = input.fields().iter().cloned().chain(more.fields()).collect();
             let schema = Schema::new_with_metadata(fields, input.metadata().clone());
             key_value.value = Some(encode_arrow_schema(&schema));
         }
@@ -278,34 +282,4 @@ fn select(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch, Error
         return Ok(batch.clone());
     }
     filter_record_batch(batch, rows).map_err(|error| writing(error.into()))
-}
-
-fn removal_fields(names: &[String; 4]) -> [Arc<Field>; 4] {
-    let [duplicate_of, similarity, cluster, reason] = names;
-    [
-        Arc::new(Field::new(duplicate_of, DataType::Utf8, false)),
-        Arc::new(Field::new(similarity, DataType::Float64, true)),
-        Arc::new(Field::new(cluster, DataType::Utf8, false)),
-        Arc::new(Field::new(reason, DataType::Utf8, false)),
-    ]
-}
-
-fn with_removals(
-    batch: &RecordBatch,
-    names: &[String; 4],
-    removals: &[&Removal],
-) -> Result<RecordBatch, Error> {
-    let text = |field: fn(&Removal) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(removals.iter().map(|removal| field(removal))))
-    };
-    let similarity: Float64Array = removals.iter().map(|removal| removal.similarity).collect();
-    let columns: [ArrayRef; 4] = [
-        text(|removal| &removal.duplicate_of),
-        Arc::new(similarity),
-        text(|removal| &removal.cluster),
-        text(|removal| &removal.reason),
-    ];
-    let fields: Vec<_> = batch.schema_ref().fields().iter().cloned().chain(removal_fields(names)).collect();
-    let columns = batch.columns().iter().cloned().chain(columns).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| writing(error.into()))
 }

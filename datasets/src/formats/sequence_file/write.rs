@@ -23,19 +23,20 @@ const BLOCK_BYTES: usize = 1_000_000;
 /// Number of bytes that are given to the store at once.
 const WRITE_BYTES: usize = 1 << 18;
 
-/// Writer of the kept and the removed records of a split, and of the removal log.
+/// Writer of the records of a split, and of the removal log.
 pub(super) struct SequenceWriter<'a> {
     parts: &'a dyn Parts,
     reading: Reading,
     kept: Option<SequencePart>,
     removed: Option<SequencePart>,
+    rejected: Option<SequencePart>,
     reasons: Reasons<'a>,
 }
 
 impl<'a> SequenceWriter<'a> {
     pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
         let (reading, reasons) = (reading.clone(), Reasons::new(parts));
-        SequenceWriter { parts, reading, kept: None, removed: None, reasons }
+        SequenceWriter { parts, reading, kept: None, removed: None, rejected: None, reasons }
     }
 }
 
@@ -65,8 +66,9 @@ impl Writer for SequenceWriter<'_> {
                     self.reasons.write(&removal)?;
                     (&mut self.removed, "removed")
                 }
+                Some(Fate::Rejected) if self.parts.takes_rejected() => (&mut self.rejected, "rejected"),
                 Some(Fate::Rejected) => continue,
-                None => return Err(changed()),
+                Some(Fate::Annotated(_)) | None => return Err(changed()),
             };
             if part.as_ref().is_none_or(|part| part.header != header.copy) {
                 if let Some(part) = part.take() {
@@ -90,7 +92,7 @@ impl Writer for SequenceWriter<'_> {
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        for part in [self.kept, self.removed].into_iter().flatten() {
+        for part in [self.kept, self.removed, self.rejected].into_iter().flatten() {
             part.finish()?;
         }
         self.reasons.finish()

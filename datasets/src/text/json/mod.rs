@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use operators::Priority;
+use operators::{Priority, Reject};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
 use self::paths::{JsonPaths, mended};
-use crate::{BadText, Reading, no_number};
+use crate::{BadText, NullText, Reading, no_number};
 
 /// Largest depth of objects and lists. Readers of our output have the same limit.
 const MAX_DEPTH: usize = 128;
@@ -275,8 +275,8 @@ impl<'l> Visitor<'l> for Wanted<'_> {
                     false => string().map_err(M::Error::custom)?,
                 });
             } else if name == self.text {
-                let takes_null = self.reading.keeps_nulls;
-                found.text = Some(members.next_value_seed(JsonText { field: self.text, takes_null })?);
+                let null = self.reading.null_text;
+                found.text = Some(members.next_value_seed(JsonText { field: self.text, null })?);
             } else if name == self.id {
                 found.id = Some(members.next_value()?);
                 if self.priority == Some(self.id) {
@@ -296,13 +296,13 @@ impl<'l> Visitor<'l> for Wanted<'_> {
 /// borrowed.
 struct JsonText<'f> {
     field: &'f str,
-    /// Whether null is an empty string.
-    takes_null: bool,
+    /// Treatment of a null, which is an empty string where it is kept.
+    null: NullText,
 }
 
 impl<'f> JsonText<'f> {
     fn of(field: &'f str) -> Self {
-        JsonText { field, takes_null: false }
+        JsonText { field, null: NullText::Reject }
     }
 }
 
@@ -310,7 +310,7 @@ impl<'l> DeserializeSeed<'l> for JsonText<'_> {
     type Value = Cow<'l, str>;
 
     fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
-        if self.takes_null { json.deserialize_any(self) } else { json.deserialize_str(self) }
+        if self.null == NullText::Reject { json.deserialize_str(self) } else { json.deserialize_any(self) }
     }
 }
 
@@ -318,12 +318,16 @@ impl<'l> Visitor<'l> for JsonText<'_> {
     type Value = Cow<'l, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let null = if self.takes_null { " or null" } else { "" };
+        let null = if self.null == NullText::Reject { "" } else { " or null" };
         write!(f, "a string{null} in the field \"{}\"", self.field)
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Cow<'l, str>, E> {
-        if self.takes_null { Ok(Cow::Borrowed("")) } else { Err(E::invalid_type(Unexpected::Unit, &self)) }
+        match self.null {
+            NullText::Keep => Ok(Cow::Borrowed("")),
+            NullText::Drop => Err(E::custom(Reject::DROPPED)),
+            NullText::Reject => Err(E::invalid_type(Unexpected::Unit, &self)),
+        }
     }
 
     fn visit_borrowed_str<E>(self, text: &'l str) -> Result<Cow<'l, str>, E> {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use operators::Priority;
 
 use super::*;
-use crate::Fate;
 use crate::testing::{
     MemoryBlob, MemoryParts, Record, check_damaged_contents, check_splits, corpus_file, divide, doc, mutants,
     pieces, priorities, read,
 };
+use crate::{Fate, Removal};
 
 const FILE: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n\r\n2,u,it is \"so\"\n,u,c";
 const KEPT: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n2,u,it is \"so\"\n,u,c\n";

@@ -8,11 +8,11 @@ use std::io::{Read as _, Write as _};
 use operators::Priority;
 
 use super::*;
-use crate::Fate;
 use crate::testing::{
     MemoryBlob, MemoryParts, Random, Record, check_splits, corpus_file, divide, doc, mutants, pieces,
     priorities, read,
 };
+use crate::{Fate, Removal};
 
 type Encode = fn(&str) -> Vec<u8>;
 

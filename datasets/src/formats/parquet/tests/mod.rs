@@ -22,6 +22,7 @@ use super::*;
 use crate::testing::{MemoryBlob, MemoryParts};
 use crate::{BadText, Fate, Removal};
 
+mod annotated;
 mod claims;
 mod cuts;
 mod damage;

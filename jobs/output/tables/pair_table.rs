@@ -1,4 +1,4 @@
-//! The Parquet table of the pairs of an output.
+//! The table of the pairs of an output.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use operators::flow::ClusterBatch;
 use operators::{DocId, Pair, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 
-use super::OutputFolder;
-use super::tables::{ClusterTable, OutputTable, TableColumn, TableRows, places, strings};
+use super::cluster_table::ClusterTable;
+use super::output_table::{OutputTable, TableColumn, TableRows, places, strings};
+use crate::output::OutputFolder;
 
 /// The pairs that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]

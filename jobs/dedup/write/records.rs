@@ -1,18 +1,20 @@
-//! The last reading of the corpus, which writes the kept and the removed records.
+//! Divides the records of a corpus into those that are kept and those that are not.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::iter;
 
 use anyhow::Result;
-use datasets::{Fate, PartOutput, Parts, Reading, Writer};
+use datasets::{PartOutput, Parts, Reading, Writer};
 use operators::DocId;
 use serde::{Deserialize, Serialize};
 
-use super::verdicts::{RecordFates, Verdicts};
+use super::ids::write_ids;
+use super::options::{Only, WriteOptions};
 use crate::corpus::run::Run;
 use crate::corpus::split::Split;
 use crate::corpus::splits;
+use crate::dedup::verdicts::{RecordFates, Verdicts};
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::{Stage, StageTimer};
 
@@ -40,12 +42,12 @@ impl WrittenSplits {
     }
 }
 
-/// Writes the kept and removed records of the splits of this process. `dry`: whether they are only counted.
+/// Writes the records of the splits of this process.
 pub(crate) fn write(
     Run { group, plan, reading, progress }: &Run,
     verdicts: &Verdicts,
     folder: &OutputFolder,
-    dry: bool,
+    options: &WriteOptions,
 ) -> Result<WrittenSplits> {
     let by_file = plan.files_by_side().1.len() <= FILES;
     let outputs = folder.map_outputs();
@@ -58,8 +60,15 @@ pub(crate) fn write(
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
         let parts = SplitParts::new(folder, number, split.partition());
-        let to: &dyn Parts = if dry { &NoParts } else { &parts };
-        write_split((split, number), reading, &mut verdicts, to, at, &mut task)?;
+        if options.only == Some(Only::Ids) {
+            let to = (&parts as &dyn Parts, folder.table_format);
+            write_ids((split, number), reading, &mut verdicts, to, at, &mut task)?;
+        } else {
+            let dry = NoParts;
+            let to: &dyn Parts = if options.dry_run { &dry } else { &parts };
+            let to = &RecordParts { parts: to, takes_rejected: options.write_rejected };
+            write_split((split, number), reading, &mut verdicts, to, at, &mut task)?;
+        }
         task.files = parts.files();
         if !by_file {
             task.by_source = by_folder(std::mem::take(&mut task.by_source));
@@ -83,6 +92,26 @@ fn by_folder(by_file: BTreeMap<String, Written>) -> BTreeMap<String, Written> {
         folders.entry(folder.to_owned()).or_default().add(written);
     }
     folders
+}
+
+/// Parts to which rejected records go, too, if the user wants it.
+struct RecordParts<'a> {
+    parts: &'a dyn Parts,
+    takes_rejected: bool,
+}
+
+impl Parts for RecordParts<'_> {
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
+        self.parts.part(folder, extension)
+    }
+
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
+        self.parts.named(folder, name)
+    }
+
+    fn takes_rejected(&self) -> bool {
+        self.takes_rejected
+    }
 }
 
 /// Parts that go nowhere.
@@ -136,11 +165,7 @@ pub(crate) fn write_split(
         let mut each = iter::from_fn(|| {
             let fate = fates.next(DocId::new(number, next));
             next += 1;
-            match fate {
-                Fate::Kept | Fate::Cut(_) => written.kept += 1,
-                Fate::Removed(_) => written.removed += 1,
-                Fate::Rejected => written.rejected += 1,
-            }
+            written.count(&fate);
             Some(fate)
         });
         let divided = writer.divide(&piece, &mut each);

@@ -1,23 +1,15 @@
-//! The Parquet tables of an output: clusters, corrections and labels, and how a table is written. `pair_table.rs` has the pairs.
+//! The tables of clusters, corrections and labels.
 
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use datasets::PartOutput;
+use arrow_array::{BooleanArray, Float64Array, UInt64Array};
 use operators::classify::Measure;
 use operators::flow::ClusterBatch;
 use operators::{DocId, Member, Reason, Similarity};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 
-use super::OutputFolder;
-
-/// Number of rows that are held at once.
-const BATCH_ROWS: usize = 1 << 13;
-/// Length of a row group in bytes. It is held until it is written.
-const GROUP_BYTES: usize = 2 << 20;
+use super::output_table::{OutputTable, TableColumn, TableRows, places, strings};
+use crate::output::OutputFolder;
 
 /// The table `clusters/` as one worker writes it.
 pub(crate) struct ClusterTable<'a>(OutputTable<'a>);
@@ -156,116 +148,11 @@ pub(crate) fn write_labels<'a>(
     table.finish()
 }
 
-/// Returns a column of strings.
-pub(crate) fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
-    Arc::new(StringArray::from_iter(values))
-}
-
-/// Returns the positions of documents, as the tables hold them.
-pub(crate) fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
-    Arc::new(UInt64Array::from_iter_values(docs.map(|doc| doc.0)))
-}
-
 /// Test document with its label, and the label by each measure, in the order of [`Measure::ALL`].
 pub(crate) struct LabelRow<'a> {
     pub id: &'a str,
     pub label: &'a str,
     pub nearest: [&'a str; Measure::ALL.len()],
-}
-
-/// Column of a table: its name, its values, and whether a value may be missing.
-pub(crate) type TableColumn = (&'static str, ArrayRef, bool);
-
-/// A table that is being written: one part for each split that has rows, named after the split.
-pub(crate) struct OutputTable<'a> {
-    folder: &'a OutputFolder,
-    name: &'static str,
-    part: Option<OutputTablePart>,
-    /// Number of rows of all parts.
-    rows: u64,
-}
-
-/// Part of a table that is being written.
-struct OutputTablePart {
-    split: u32,
-    writer: ArrowWriter<Box<dyn PartOutput>>,
-    rows: u64,
-}
-
-impl<'a> OutputTable<'a> {
-    /// Begins the table in the folder `name` of an output, without a part.
-    pub fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
-        OutputTable { folder, name, part: None, rows: 0 }
-    }
-
-    /// Adds rows to the part of a split. `columns`: turns rows into columns.
-    pub fn rows<R, C: Fn(&[R]) -> Vec<TableColumn>>(
-        &mut self,
-        split: u32,
-        columns: C,
-    ) -> TableRows<'_, 'a, R, C> {
-        TableRows { table: self, split, columns, held: Vec::new() }
-    }
-
-    fn write(&mut self, split: u32, batch: &RecordBatch) -> Result<()> {
-        if self.part.as_ref().is_some_and(|part| part.split != split) {
-            self.end_part()?;
-        }
-        let part = match &mut self.part {
-            Some(part) => part,
-            none => {
-                let file = self.folder.file(&format!("{}/part-{split:05}.parquet", self.name))?;
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::SNAPPY)
-                    .set_max_row_group_bytes(Some(GROUP_BYTES))
-                    .build();
-                let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
-                none.insert(OutputTablePart { split, writer, rows: 0 })
-            }
-        };
-        part.writer.write(batch)?;
-        part.rows += batch.num_rows() as u64;
-        Ok(())
-    }
-
-    fn end_part(&mut self) -> Result<()> {
-        let Some(OutputTablePart { writer, rows, .. }) = self.part.take() else { return Ok(()) };
-        self.rows += rows;
-        Ok(writer.into_inner()?.finish(rows)?)
-    }
-
-    /// Ends the table. Returns the number of rows.
-    pub fn finish(mut self) -> Result<u64> {
-        self.end_part()?;
-        Ok(self.rows)
-    }
-}
-
-/// Rows on their way to a part of a table. A part is made even if there are none.
-pub(crate) struct TableRows<'t, 'a, R, C> {
-    table: &'t mut OutputTable<'a>,
-    split: u32,
-    columns: C,
-    held: Vec<R>,
-}
-
-impl<R, C: Fn(&[R]) -> Vec<TableColumn>> TableRows<'_, '_, R, C> {
-    /// Adds a row.
-    pub fn push(&mut self, row: R) -> Result<()> {
-        self.held.push(row);
-        if self.held.len() == BATCH_ROWS { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let batch = RecordBatch::try_from_iter_with_nullable((self.columns)(&self.held))?;
-        self.held.clear();
-        self.table.write(self.split, &batch)
-    }
-
-    /// Writes the rows that are held.
-    pub fn finish(mut self) -> Result<()> {
-        self.flush()
-    }
 }
 
 /// Returns the similarity of a removed document to the one that stays, as it is written. `measured`: whether
