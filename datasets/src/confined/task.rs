@@ -1,15 +1,15 @@
 //! The tasks that are done with a foreign file in a process of its own.
 
 use crate::deflate::UndoneFile;
-use crate::formats::office::{extract, extract_page};
+use crate::formats::office::{extract, extract_pages};
 
 /// A task for a confined process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfinedTask {
     /// Reads the text of a Word or PDF document.
     ExtractText,
-    /// Reads the text of a web page.
-    ExtractPage,
+    /// Reads the texts of web pages.
+    ExtractPages,
     /// Undoes the deflate streams of a file ([`UndoneFile`]).
     UndoDeflate,
     /// Makes the file again of what [`ConfinedTask::UndoDeflate`] has returned.
@@ -19,7 +19,7 @@ pub(crate) enum ConfinedTask {
 impl ConfinedTask {
     const ALL: [ConfinedTask; 4] = [
         ConfinedTask::ExtractText,
-        ConfinedTask::ExtractPage,
+        ConfinedTask::ExtractPages,
         ConfinedTask::UndoDeflate,
         ConfinedTask::Recreate,
     ];
@@ -39,7 +39,7 @@ impl ConfinedTask {
     pub fn run(self, file: Vec<u8>, max_bytes: usize) -> Result<Vec<u8>, String> {
         match self {
             ConfinedTask::ExtractText => extract(file, max_bytes).map(String::into_bytes),
-            ConfinedTask::ExtractPage => extract_page(&file).map(String::into_bytes),
+            ConfinedTask::ExtractPages => extract_pages(&file),
             ConfinedTask::UndoDeflate => UndoneFile::of(&file, max_bytes).map(|undone| undone.encode()),
             ConfinedTask::Recreate => UndoneFile::decode(&file).and_then(|undone| undone.recreate()),
         }

@@ -1,5 +1,6 @@
 //! The text of a document, by the kind that its first bytes show.
 
+use super::pages::PageText;
 use super::{docx, html, misread, pdf};
 
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
@@ -30,8 +31,15 @@ pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, Str
     checked(text.flatten()?)
 }
 
+/// Returns the texts of web pages, each as [`extract`] does. `pages`: in postcard's encoding, as is the result.
+pub(crate) fn extract_pages(pages: &[u8]) -> Result<Vec<u8>, String> {
+    let pages: Vec<Vec<u8>> = postcard::from_bytes(pages).map_err(|error| error.to_string())?;
+    let texts: Vec<PageText> = pages.iter().map(|page| extract_page(page)).collect();
+    postcard::to_stdvec(&texts).map_err(|error| error.to_string())
+}
+
 /// Returns the text of a web page, as [`extract`] does.
-pub(crate) fn extract_page(page: &[u8]) -> Result<String, String> {
+pub(super) fn extract_page(page: &[u8]) -> PageText {
     checked(cluster::catch(|| html::text(page)).flatten()?)
 }
 

@@ -7,6 +7,7 @@ mod html;
 mod misread;
 mod named_fonts;
 mod package;
+mod pages;
 mod pdf;
 
 use std::sync::Arc;
@@ -14,8 +15,9 @@ use std::sync::Arc;
 use operators::{DocBatch, Reject};
 
 use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
-pub(crate) use self::extract::{NO_TEXT, extract, extract_page};
+pub(crate) use self::extract::{NO_TEXT, extract, extract_pages};
 pub(crate) use self::html::is_html;
+pub(crate) use self::pages::texts_of_pages;
 use super::tree::{TreeWriter, read_file};
 use super::unknown::advice;
 use crate::confined::{Bounds, ConfinedTask, Extractors};
@@ -98,15 +100,25 @@ impl Reader for DocumentReader {
             batch.reject(path, 0, format!("the file is longer than {max_bytes} bytes"), &head);
             return Ok(false);
         }
-        let task = if is_page(path) { ConfinedTask::ExtractPage } else { ConfinedTask::ExtractText };
-        let answer = self.extractors.ask(task, bytes, self.bounds);
-        let answer = answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))?;
-        let utf8 = |text| String::from_utf8(text).map_err(|_| "the extractor's answer is no text".to_owned());
-        match answer.and_then(utf8) {
+        let text = match is_page(path) {
+            true => texts_of_pages(&[bytes], (&self.extractors, self.bounds), path)?.remove(0),
+            false => self.text(bytes, path)?,
+        };
+        match text {
             Ok(text) => batch.push(&self.piece.name, &text),
             Err(reason) => batch.reject(path, 0, reason, &head),
         }
         Ok(false)
+    }
+}
+
+impl DocumentReader {
+    /// Returns the text of a Word or PDF document, or why there is none.
+    fn text(&self, document: Vec<u8>, path: &str) -> Result<Result<String, String>, Error> {
+        let answer = self.extractors.ask(ConfinedTask::ExtractText, document, self.bounds);
+        let answer = answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))?;
+        let utf8 = |text| String::from_utf8(text).map_err(|_| "the extractor's answer is no text".to_owned());
+        Ok(answer.and_then(utf8))
     }
 }
 

@@ -7,12 +7,12 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-use operators::DocBatch;
+use operators::{DocBatch, Reject};
 
 use self::payload::Payload;
 use self::records::{WarcHead, WarcRecords};
-use crate::confined::{Bounds, ConfinedTask};
-use crate::formats::office::NO_TEXT;
+use crate::confined::Bounds;
+use crate::formats::office::{NO_TEXT, texts_of_pages};
 use crate::parts::copy_writer::CopyWriter;
 use crate::text::charset::Charset;
 use crate::text::compression::{Compression, has_suffix};
@@ -79,62 +79,108 @@ struct WarcReader {
     reading: Reading,
 }
 
+/// Most records that are read before the texts of their pages are extracted.
+const RECORDS: usize = 128;
+/// Bytes of payloads after which no more are read before.
+const PAYLOAD_BYTES: usize = 4 << 20;
+
+/// A record that was read.
+struct ReadRecord {
+    id: String,
+    offset: u64,
+    /// First bytes, for a reject.
+    head: Vec<u8>,
+    text: RecordText,
+}
+
+/// The text of a record.
+enum RecordText {
+    /// The text, and whether illegal bytes were replaced; or the reason why it cannot be read.
+    Known(Result<(String, bool), String>),
+    /// That of the page of this number.
+    OfPage(usize),
+}
+
 impl Reader for WarcReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         let path = self.records.lines.path.clone();
-        while !batch.full() {
-            let Some(record) = self.records.next()? else { return Ok(false) };
-            let (path, offset, bytes) = (&path, record.offset, record.bytes);
-            if let Some(reason) = record.fault {
-                batch.reject(path, offset, reason, bytes);
-                continue;
+        let mut more = Ok(true);
+        while !batch.full() && matches!(more, Ok(true)) {
+            let (mut read, mut pages, mut bytes) = (Vec::new(), Vec::new(), 0);
+            while read.len() < RECORDS && bytes < PAYLOAD_BYTES {
+                match self.read_one(&mut pages, &path) {
+                    Ok(Some(record)) => {
+                        bytes += self.records.lines.line().bytes.len();
+                        read.push(record);
+                    }
+                    // What was read before the end or the damage counts.
+                    end => {
+                        more = end.map(|_| false);
+                        break;
+                    }
+                }
             }
-            let (head, body) = bytes.split_at(record.body);
-            let head = WarcHead::of(head);
-            let named = self.reading.id.as_deref().and_then(|name| head.value(name));
-            let id = named.or_else(|| head.value("WARC-Record-ID"));
-            let id = id.map_or_else(|| place(path, offset, &mut String::new()).to_owned(), str::to_owned);
-            match text(&head, body, &self.reading, path)? {
-                Ok((text, replaced)) => batch.push_decoded(&id, &text, replaced),
-                Err(reason) => batch.reject(path, offset, reason, bytes),
+            let extractors = (&*self.reading.extractors, Bounds::of(&self.reading));
+            let mut texts = texts_of_pages(&pages, extractors, &path)?;
+            for ReadRecord { id, offset, head, text } in read {
+                let text = match text {
+                    RecordText::Known(text) => text,
+                    RecordText::OfPage(page) => {
+                        match std::mem::replace(&mut texts[page], Ok(String::new())) {
+                            // A page without text is kept.
+                            Err(reason) if reason == NO_TEXT => Ok((String::new(), false)),
+                            text => text.map(|text| (text, false)),
+                        }
+                    }
+                };
+                match text {
+                    Ok((text, replaced)) => batch.push_decoded(&id, &text, replaced),
+                    Err(reason) => batch.reject(&path, offset, reason, &head),
+                }
             }
         }
-        Ok(true)
+        more
     }
 }
 
-/// Returns the text of a record and whether illegal bytes were replaced, or the reason why it cannot be read. A record that has none by its
-/// kind has an empty one.
-fn text(
-    head: &WarcHead,
-    body: &[u8],
-    reading: &Reading,
-    path: &str,
-) -> Result<Result<(String, bool), String>, Error> {
-    let payload = match Payload::of(head, body, reading.max_record_bytes) {
-        Ok(payload) => payload,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    match payload {
-        Payload::None => Ok(Ok((String::new(), false))),
-        Payload::Text { bytes, charset } => {
-            let chosen = reading.encoding.or(charset.map(Encoding));
-            let (charset, mut buffer) = (Charset::of(&bytes, true, chosen), Vec::new());
-            let bytes = &bytes[charset.mark_bytes()..];
-            let decoded = charset.decode(bytes, reading.bad_text, &mut buffer);
-            let decoded = decoded.map(|(text, replaced)| (text.to_owned(), replaced));
-            Ok(decoded.map_err(|illegal| illegal.reason.to_string()))
+impl WarcReader {
+    /// Reads the next record; `None` at the end of the piece. Adds its page, if it has one, to `pages`.
+    fn read_one(&mut self, pages: &mut Vec<Vec<u8>>, path: &str) -> Result<Option<ReadRecord>, Error> {
+        let Some(record) = self.records.next()? else { return Ok(None) };
+        let (offset, bytes) = (record.offset, record.bytes);
+        let head = bytes[..bytes.len().min(Reject::HEAD_BYTES)].to_vec();
+        if let Some(reason) = record.fault {
+            let text = RecordText::Known(Err(reason.to_owned()));
+            return Ok(Some(ReadRecord { id: String::new(), offset, head, text }));
         }
-        Payload::Page(page) => {
-            let answer = reading.extractors.ask(ConfinedTask::ExtractPage, page, Bounds::of(reading));
-            let answer = answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))?;
-            let text = answer.and_then(|text| {
-                String::from_utf8(text).map_err(|_| "the extractor's answer is no text".to_owned())
-            });
-            Ok(match text {
-                Err(reason) if reason == NO_TEXT => Ok((String::new(), false)),
-                text => text.map(|text| (text, false)),
-            })
-        }
+        let (header, body) = bytes.split_at(record.body);
+        let header = WarcHead::of(header);
+        let named = self.reading.id.as_deref().and_then(|name| header.value(name));
+        let id = named.or_else(|| header.value("WARC-Record-ID"));
+        let id = id.map_or_else(|| place(path, offset, &mut String::new()).to_owned(), str::to_owned);
+        let text = match Payload::of(&header, body, self.reading.max_record_bytes) {
+            Err(reason) => RecordText::Known(Err(reason)),
+            Ok(Payload::None) => RecordText::Known(Ok((String::new(), false))),
+            Ok(Payload::Text { bytes, charset }) => {
+                RecordText::Known(decoded(&bytes, charset, &self.reading))
+            }
+            Ok(Payload::Page(page)) => {
+                pages.push(page);
+                RecordText::OfPage(pages.len() - 1)
+            }
+        };
+        Ok(Some(ReadRecord { id, offset, head, text }))
     }
+}
+
+/// Decodes a text. `charset`: the encoding that its type names. Returns whether illegal bytes were replaced, too.
+fn decoded(
+    bytes: &[u8],
+    charset: Option<&'static encoding_rs::Encoding>,
+    reading: &Reading,
+) -> Result<(String, bool), String> {
+    let (charset, mut buffer) =
+        (Charset::of(bytes, true, reading.encoding.or(charset.map(Encoding))), Vec::new());
+    let decoded = charset.decode(&bytes[charset.mark_bytes()..], reading.bad_text, &mut buffer);
+    decoded.map(|(text, replaced)| (text.to_owned(), replaced)).map_err(|illegal| illegal.reason.to_string())
 }

@@ -1,6 +1,6 @@
 //! Web pages.
 
-use super::*;
+use super::super::extract::extract_page;
 
 fn text_of(page: Vec<u8>) -> Result<String, String> {
     extract_page(&page)
