@@ -216,8 +216,8 @@ pub enum Fate {
     Cut(Vec<Range<usize>>),
     /// The document has a near-duplicate that survives.
     Removed(Removal),
-    /// All records lie together, and this one says what was decided about it. Only formats [with fields](Format::has_fields) take
-    /// this fate.
+    /// All records lie together, and this one says what was decided about it. Only formats that [add fields](Format::adds_fields)
+    /// take this fate.
     Annotated(Annotation),
     /// The record could not be read.
     Rejected,
@@ -257,6 +257,10 @@ pub trait Format: Sync {
     /// Returns whether records have fields that [`Reading`] can name.
     fn has_fields(&self) -> bool {
         false
+    }
+    /// Returns whether a writer can give records more fields.
+    fn adds_fields(&self) -> bool {
+        self.has_fields()
     }
     /// Returns whether each file is exactly one record, a document or a reject. The output then has a file of
     /// the same name; other formats write parts that are named after splits.

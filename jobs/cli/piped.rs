@@ -125,6 +125,14 @@ fn ending(head: &[u8], text: &str, text_field: &str) -> Result<Option<&'static s
     if let Some((_, why)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Err((*why).to_owned());
     }
+    // The names of those do not matter that begin as no text does.
+    if ["parquet", "sequencefile", "warc"]
+        .into_iter()
+        .filter_map(format_named)
+        .any(|format| format.recognises("", head))
+    {
+        return Ok(Some("lines"));
+    }
     let begin = text.trim_start();
     let is_array =
         format_named("json-array").is_some_and(|format| format.recognises(".json", begin.as_bytes()));
@@ -136,12 +144,11 @@ fn ending(head: &[u8], text: &str, text_field: &str) -> Result<Option<&'static s
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(5).collect();
     let Some(first) = lines.first() else { return Ok(None) };
-    if first.starts_with("PAR1")
-        || first.starts_with("SEQ\u{6}")
-        || first.starts_with("WARC/")
-        || *first == "<doc>"
-        || *first == "<docs>"
-    {
+    // A line of JSON lines may be damaged.
+    if lines.iter().filter(|line| line.starts_with("{\"")).count() * 2 >= lines.len() {
+        return Ok(Some("jsonl"));
+    }
+    if *first == "<doc>" || *first == "<docs>" {
         return Ok(Some("lines"));
     }
     let header = if first.starts_with("sep=") { lines.get(1).unwrap_or(first) } else { first };
@@ -186,6 +193,7 @@ mod tests {
             ("text\n", None),
             ("one, line", None),
             ("", None),
+            ("damaged\n{\"id\":1}\n{\"id\":2}", Some("jsonl")),
         ] {
             assert_eq!(told(text), Ok(expected), "{text:?}");
         }

@@ -6,10 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cluster::path_of_text;
 use tempfile::NamedTempFile;
 
+use super::exit::WrongUse;
 use super::piped::STANDARD;
 
 /// File that is replaced by a rename: its readers see all of the old or all of the new content.
@@ -37,6 +38,13 @@ impl<'a> ReportFile<'a> {
             _ if file.in_place => Ok(()),
             _ => file.temporary().map(drop),
         };
+        let folder = folder_of(&file.path);
+        if !file.in_place && name != STANDARD && !folder.exists() {
+            bail!(WrongUse(format!(
+                "could not write \"{name}\": there is no folder \"{}\"",
+                folder.display()
+            )));
+        }
         check().with_context(|| format!("could not write \"{name}\""))?;
         Ok(file)
     }
@@ -124,8 +132,8 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         for name in ["none/report", "", "none/"] {
             let name = format!("{}/{name}", here.path().display());
-            let error = ReportFile::check(&name).err().map(|error| error.to_string());
-            assert_eq!(error, Some(format!("could not write \"{name}\"")));
+            let error = ReportFile::check(&name).err().map(|error| error.to_string()).unwrap();
+            assert!(error.starts_with(&format!("could not write \"{name}\"")), "{error}");
         }
     }
 

@@ -63,7 +63,7 @@ impl From<OnBadText> for BadText {
 pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])> {
     match paths.split_last() {
         Some((output, inputs @ [_, ..])) => Ok((output, inputs)),
-        _ => bail!(WrongUse("expected <INPUT> <OUTPUT>: at least one input, and the output last".to_owned())),
+        _ => bail!(WrongUse("expected <INPUT> <OUTPUT>: at least one input, and the output last, such as in.jsonl clean, or - - in a pipe".to_owned())),
     }
 }
 

@@ -8,7 +8,8 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
 use crate::corpus::at_once::each;
-use crate::corpus::output_layout::SUCCESS;
+use crate::corpus::output_layout::{SUCCESS, is_begun};
+use crate::corpus::own_outputs::is_output;
 use crate::output::{Difference, OutputFile, SuccessList, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
@@ -43,12 +44,21 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
 fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Vec<Difference>> {
     let (store, path) = stores.locate(output)?;
     let path = path.trim_end_matches('/');
+    if store.children_if_any(path)?.first().is_some_and(|entry| entry.path == path) {
+        bail!(WrongUse(format!("\"{output}\" is a file, and an output is a folder")));
+    }
     let success = read(store.as_ref(), &format!("{path}/{SUCCESS}"))?;
     let Some(success) = success else {
         if !store.exists(path)? {
             bail!(cluster::Error::NotFound { path: output.to_owned() });
         }
-        bail!("\"{output}\" has no {SUCCESS}: its job has not ended, or was interrupted");
+        if is_begun(store.as_ref(), path)? {
+            bail!("\"{output}\" has no {SUCCESS}: its job has not ended, or was interrupted");
+        }
+        let above = path.rsplit_once('/').map(|(above, _)| above).unwrap_or_default();
+        let of_output = is_output(store.as_ref(), &format!("{above}/"))?;
+        let advice = if of_output { ", but a part of one: name the folder above it" } else { "" };
+        bail!(WrongUse(format!("\"{output}\" has no {SUCCESS}, so it is no finished output{advice}")));
     };
     let SuccessList { files } = serde_json::from_slice(&success)
         .with_context(|| format!("the {SUCCESS} of \"{output}\" is damaged"))?;

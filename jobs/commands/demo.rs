@@ -73,6 +73,9 @@ pub fn run(args: Args) -> Result<u8> {
         "{documents} documents, {duplicates} of them duplicates, in \"{}\"{of_seed}",
         folder.display()
     );
-    let _ = writeln!(std::io::stdout(), "{said}");
+    let corpus = folder.join("corpus.jsonl");
+    let corpus = corpus.display().to_string();
+    let corpus = shlex::try_quote(&corpus).unwrap_or((&*corpus).into());
+    let _ = writeln!(std::io::stdout(), "{said}\nnext: dedup-job dedup {corpus} clean");
     Ok(0)
 }

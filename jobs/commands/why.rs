@@ -40,7 +40,12 @@ pub struct Args {
 
 /// Runs the job; returns 0.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let finished = Finished::open(&Stores::new(), &args.output)?;
+    let stores = Stores::new();
+    let finished = Finished::open(&stores, &args.output);
+    if finished.is_err() && Finished::open(&stores, &args.id).is_ok() {
+        bail!(WrongUse(format!("the output comes before the id: why {} {}", args.id, args.output)));
+    }
+    let finished = finished?;
     if args.file.len() > 1 + usize::from(args.other.is_some()) {
         bail!(WrongUse("--file is given once for each id".to_owned()));
     }

@@ -34,7 +34,6 @@ impl InputFiles {
         let mut of_input = stores.expand(inputs)?;
         say_passed_over(&stores.passed_over());
         if !against.is_empty() {
-            own_outputs::take_kept(&mut files)?;
             check(against, &mut files, "reference")?;
         }
         check(inputs, &mut of_input, "input")?;
@@ -86,8 +85,11 @@ fn say_joined_tables(files: &[InputFile]) {
 fn check(named: &[String], files: &mut Vec<InputFile>, side: &str) -> Result<()> {
     own_outputs::leave_out(named, files)?;
     own_outputs::refuse_unfinished(files)?;
+    own_outputs::take_records(named, files)?;
     if files.is_empty() {
-        bail!(WrongUse(format!("the {side} holds nothing but finished outputs: name one to read it")));
+        bail!(WrongUse(format!(
+            "the {side} holds nothing but finished outputs, or one without records: name a folder of records, such as OUTPUT/kept"
+        )));
     }
     name_apart(files)
 }

@@ -26,6 +26,9 @@ pub(crate) const FOLDERS: [&str; 16] = [
     "fingerprints",
 ];
 
+/// Those of them that hold the records which a job has made or let stay.
+pub(crate) const RECORDS: [&str; 6] = ["kept", "annotated", "packed", "unpacked", "exported", "fingerprints"];
+
 /// Files beside these folders, besides [`SUCCESS`].
 pub(crate) const FILES: [&str; 1] = [REPORT];
 /// Name of the page about a run.
@@ -35,15 +38,32 @@ pub(crate) const REPORT: &str = "report.html";
 /// lock, a beat or the folder of a run.
 pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
     let children = store.children_if_any(&format!("{output}/_temporary"))?;
+    Ok(children.iter().any(|child| is_of_run(&child.path)))
+}
+
+/// Whether `_temporary` of an output holds what is of another program, such as a job of Spark that is writing there, and nothing of a run
+/// of this one.
+pub(crate) fn is_begun_by_others(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
+    let children = store.children_if_any(&format!("{output}/_temporary"))?;
+    // The store writes a lock under a hidden name first.
+    let is_hidden = |path: &str| name_of(path).starts_with('.');
+    Ok(children.iter().any(|child| !is_hidden(&child.path))
+        && !children.iter().any(|child| is_of_run(&child.path)))
+}
+
+/// Whether a path in `_temporary` is that of a lock, of a beat, or of the folder of a run.
+pub(crate) fn is_of_run(path: &str) -> bool {
     let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_ours = |path: &str| {
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        match name.strip_prefix(LOCK) {
-            Some(lock) => is_number(lock.strip_suffix(".beat").unwrap_or(lock)),
-            None => {
-                name.split_once('-').is_some_and(|(number, unique)| is_number(number) && unique.len() == 16)
-            }
+    let name = name_of(path);
+    match name.strip_prefix(LOCK) {
+        Some(lock) => is_number(lock.strip_suffix(".beat").unwrap_or(lock)),
+        None => {
+            let name = name.strip_suffix(".gone").unwrap_or(name);
+            name.split_once('-').is_some_and(|(number, unique)| is_number(number) && unique.len() == 16)
         }
-    };
-    Ok(children.iter().any(|child| is_ours(&child.path)))
+    }
+}
+
+fn name_of(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use cluster::{BlobReader, InputFile, Store, one_line};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::output_layout::{FOLDERS, SUCCESS, is_begun};
+use super::output_layout::{FOLDERS, RECORDS, SUCCESS, is_begun};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 
@@ -26,17 +26,13 @@ struct OwnSuccess {
 /// |---|---|
 /// | a finished output below a named folder | left out |
 /// | an output that a killed run has shown in part, also that of this run | left out |
-/// | an output that is itself named as an input | read |
+/// | an output that is itself named as an input | its [records](take_records) are read |
 /// | any, if a pattern of an input writes out a folder such as `kept` | read |
 ///
 /// Cost: for each folder that has one of [`FOLDERS`], `_SUCCESS` is read in little memory and `_temporary` is
 /// listed.
 pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result<()> {
-    let names = |input: &String| {
-        input.contains(['*', '?', '[', '{'])
-            && input.split(['/', '{', ',', '}']).any(|name| FOLDERS.contains(&name))
-    };
-    if inputs.iter().any(names) {
+    if inputs.iter().any(|input| writes_out_folder(input)) {
         return Ok(());
     }
     // The prefix of the store, and the path of the folder, which ends with a slash.
@@ -73,11 +69,21 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result
     Ok(())
 }
 
-/// Takes of each finished output that is itself named as a reference only the records that it has kept.
+/// Whether a pattern writes out a folder of outputs, so that the user knows what is in them.
+fn writes_out_folder(input: &str) -> bool {
+    input.contains(['*', '?', '[', '{'])
+        && input.split(['/', '{', ',', '}']).any(|name| FOLDERS.contains(&name))
+}
+
+/// Takes of each finished output that is itself named its [records](RECORDS) alone, and says so: not those that it has removed, nor its
+/// tables and its page.
 ///
 /// Cost: for each named folder with one of [`FOLDERS`], `_SUCCESS` is read in little memory and `_temporary` is
 /// listed.
-pub(crate) fn take_kept(files: &mut Vec<InputFile>) -> Result<()> {
+pub(crate) fn take_records(inputs: &[String], files: &mut Vec<InputFile>) -> Result<()> {
+    if inputs.iter().any(|input| writes_out_folder(input)) {
+        return Ok(());
+    }
     let below = |file: &InputFile| FOLDERS.iter().any(|folder| is_below(&file.name, folder));
     let mut outputs = BTreeSet::new();
     for file in files.iter().filter(|file| below(file)) {
@@ -89,7 +95,18 @@ pub(crate) fn take_kept(files: &mut Vec<InputFile>) -> Result<()> {
     let of_output = |file: &InputFile| {
         !outputs.is_empty() && outputs.contains(&(file.store.prefix().to_owned(), named(file).to_owned()))
     };
-    files.retain(|file| is_below(&file.name, "kept") || !of_output(file));
+    let are_records = |file: &InputFile| RECORDS.iter().any(|folder| is_below(&file.name, folder));
+    let has_others: BTreeSet<String> = files
+        .iter()
+        .filter(|file| of_output(file) && !are_records(file))
+        .map(|file| format!("{}{}", file.store.prefix(), named(file).trim_end_matches('/')))
+        .collect();
+    files.retain(|file| are_records(file) || !of_output(file));
+    for output in has_others {
+        say(one_line(&format!(
+            "of \"{output}\", an output of this program, only the records that it has kept are read"
+        )));
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::options::{DedupOptions, Within};
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
+use crate::cli::piped::STANDARD;
 use crate::corpus::input::Input;
 use crate::corpus::plan::PLACES;
 use crate::output::rejects::RejectLine;
@@ -171,6 +172,12 @@ impl Finished {
     /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
         let Configuration { options, inputs, directory, .. } = &self.success.configuration;
+        if inputs.iter().chain(&options.against).any(|input| input == STANDARD) {
+            bail!(WrongUse(format!(
+                "the input of \"{}\" was piped in, so its texts cannot be read again: a file can be",
+                self.uri
+            )));
+        }
         let plan = options.input.plan_against(&Stores::below(directory), &options.against, inputs);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
         let (reference, of_input) = plan.files_by_side();

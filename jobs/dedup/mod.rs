@@ -118,6 +118,12 @@ impl Args {
                     .to_owned()
             ));
         }
+        if self.output.file.is_some() && self.options.write.write_rejected {
+            bail!(WrongUse(
+                "--write-rejected is for an output that is a folder; --rejected FILE lists the rejected records of one that is a file"
+                    .to_owned()
+            ));
+        }
         if self.output.file.is_some() && self.options.write.only.is_some() {
             bail!(WrongUse(
                 "--only writes tables, so its output is a folder: name one, with / at its end".to_owned()

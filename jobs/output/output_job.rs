@@ -73,9 +73,8 @@ pub(crate) struct OutputJob<'a> {
 
 /// Summary of a run, whose counters are shown by [`Display`].
 pub(crate) trait JobSummary: Display {
-    /// Returns what was done, such as `kept 374 of 500 documents`. `output`: the folder that has the rejected records, as the user has
-    /// named it; `None` if the output is a file.
-    fn done(&self, output: Option<&str>) -> String;
+    /// Returns what was done, such as `kept 374 of 500 documents`. `rejects`: what the line says of the place of the rejected records.
+    fn done(&self, rejects: &str) -> String;
     /// Name in the output of what most users want of it; `None` for the whole output.
     fn result(&self) -> Option<&'static str> {
         None
@@ -86,11 +85,9 @@ pub(crate) trait JobSummary: Display {
     }
 }
 
-/// Writes how many records were rejected, and where they are, for a line that ends a run; nothing if none were.
-pub(crate) fn rejected_words(rejected: u64, output: Option<&str>) -> String {
-    let place =
-        output.map_or(": --rejected FILE keeps them".to_owned(), |output| format!(": see {output}/rejects"));
-    if rejected == 0 { String::new() } else { format!(" ({} rejected{place})", grouped(rejected)) }
+/// Writes how many records were rejected, for a line that ends a run; nothing if none were. `place`: what it says of their place.
+pub(crate) fn rejected_words(rejected: u64, place: &str) -> String {
+    if rejected == 0 { String::new() } else { format!(" ({} rejected: {place})", grouped(rejected)) }
 }
 
 /// A job whose output is claimed.
@@ -267,31 +264,34 @@ impl<'a> OutputJob<'a> {
         };
         let JobEnd { summary, others, rejected } = watch.end(taken)?;
         let output = self.output.trim_end_matches('/');
+        let rejects = match &self.args.file {
+            Some(file) => file.place_of_rejects(),
+            None => format!("see {output}/rejects"),
+        };
         if let Some(summary) = summary.as_ref().filter(|_| !self.common.progress.quiet) {
             say(summary);
             if self.common.progress.verbose {
                 say(StageTable(&merge(others.into_iter().chain(self.run.progress.totals()))));
             }
-            say(cluster::one_line(&self.ending(summary, output)));
+            say(cluster::one_line(&self.ending(summary, output, &rejects)));
         } else if rejected && self.run.group.index() == 0 {
-            let place = self.args.file.is_none().then_some(output);
             let done =
-                summary.map_or_else(|| "records were rejected".to_owned(), |summary| summary.done(place));
+                summary.map_or_else(|| "records were rejected".to_owned(), |summary| summary.done(&rejects));
             say(cluster::one_line(&format!("{done}, so the exit code is 3")));
         }
         Ok(if rejected { 3 } else { 0 })
     }
 
     /// Returns the line that ends a run: what was done, how long it took, where the result is, and how to look at it.
-    fn ending<S: JobSummary>(&self, summary: &S, output: &str) -> String {
+    fn ending<S: JobSummary>(&self, summary: &S, output: &str, rejects: &str) -> String {
         let took = self.start.elapsed().as_secs_f64();
         if let Some(file) = &self.args.file {
-            return format!("{} in {took:.1} s → {}", summary.done(None), file.name());
+            return format!("{} in {took:.1} s → {}", summary.done(rejects), file.name());
         }
         let result = summary.result().map_or(output.to_owned(), |result| format!("{output}/{result}"));
         let quoted = shlex::try_quote(output).unwrap_or(output.into());
         let look =
             summary.look().map_or_else(String::new, |look| format!(" · look: dedup-job {look} {quoted}"));
-        format!("{} in {took:.1} s → {result}{look}", summary.done(Some(output)))
+        format!("{} in {took:.1} s → {result}{look}", summary.done(rejects))
     }
 }

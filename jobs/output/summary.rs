@@ -157,8 +157,14 @@ impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RejectReason { records, reason, uri, offset, head } = self;
         let head: String = head.chars().take(60).collect();
+        let (reason, unit) = match reason.split_once("; the offset is the ") {
+            Some((reason, what)) if what.starts_with("row") => (reason, "row"),
+            Some((reason, _)) => (reason, "record"),
+            None => (reason.as_str(), "byte"),
+        };
+        let begins = if head.is_empty() { String::new() } else { format!(": {head}") };
         let line = format!(
-            "the commonest reason of rejects ({}): {reason}; for example {uri} at byte {offset}: {head}",
+            "the commonest reason of rejects ({}): {reason}; for example {uri} at {unit} {offset}{begins}",
             grouped(*records)
         );
         f.write_str(&cluster::one_line(&line))
@@ -271,7 +277,7 @@ impl Counters {
     }
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -280,25 +286,36 @@ impl Summary {
     fn is_dry(&self) -> bool {
         self.configuration["dry-run"] == true
     }
+
+    /// Whether kept and removed records lie together.
+    fn is_annotated(&self) -> bool {
+        self.configuration["annotate"] == true
+    }
 }
 
 impl JobSummary for Summary {
     fn result(&self) -> Option<&'static str> {
-        let all = self.configuration["annotate"] == true;
-        (!self.is_dry()).then_some(if all { "annotated" } else { "kept" })
+        (!self.is_dry()).then_some(if self.is_annotated() { "annotated" } else { "kept" })
     }
 
-    fn done(&self, output: Option<&str>) -> String {
-        let Counters { kept, removed, records_read, dropped, .. } = self.counters;
+    fn done(&self, rejects: &str) -> String {
+        let Counters { kept, removed, records_read, without_text, dropped, .. } = self.counters;
         let share = 100.0 * removed as f64 / (kept + removed).max(1) as f64;
-        let rejected = rejected_words(self.counters.rejected_in_all(), output);
-        let dropped = match dropped {
+        let some = |count: u64, words: &str| match count {
             0 => String::new(),
-            dropped => format!(", {} dropped", grouped(dropped)),
+            count => format!(", {} {words}", grouped(count)),
         };
+        let others = some(without_text, "without text") + &some(dropped, "dropped");
+        let rejected = rejected_words(self.counters.rejected_in_all(), rejects);
+        if self.is_annotated() {
+            let [all, gone] = [kept + removed, removed].map(grouped);
+            return format!(
+                "annotated {all} documents: keep is false for {gone} ({share:.1} %){others}{rejected}"
+            );
+        }
         let [kept, records] = [kept, records_read].map(grouped);
         let verb = if self.is_dry() { "would keep" } else { "kept" };
-        format!("{verb} {kept} of {records} documents, {share:.1} % removed{dropped}{rejected}")
+        format!("{verb} {kept} of {records} documents, {share:.1} % removed{others}{rejected}")
     }
 
     fn look(&self) -> Option<&'static str> {

@@ -308,8 +308,12 @@ impl Lines {
                 let name = self.compression.name();
                 let reason = match self.compression {
                     Compression::None => reason,
-                    _ => window_too_long(&reason, self.window_log)
-                        .unwrap_or_else(|| format!("damaged or cut short as {name}: {reason}")),
+                    _ if reason.contains("Dictionary mismatch") => {
+                        "its Zstandard frames need a dictionary, which is not read: decompress it by zstd -d -D".to_owned()
+                    }
+                    _ => window_too_long(&reason, self.window_log).unwrap_or_else(|| {
+                        format!("damaged or cut short as {name}, so what follows is not read: {reason}")
+                    }),
                 };
                 Error::Data { path, offset, reason }
             }

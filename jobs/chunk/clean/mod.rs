@@ -96,7 +96,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 /// Returns an error if the input has a file of a format whose texts cannot be cut. `field`: the field of the text.
 fn refuse_formats(plan: &Plan, field: &str) -> Result<()> {
     match plan.splits.iter().find(|split| !split.format.cuts_texts(field)) {
-        Some(split) if split.format.has_fields() => bail!(WrongUse(format!(
+        Some(split) if split.format.adds_fields() => bail!(WrongUse(format!(
             "a text in several fields or below others, such as \"{field}\", cannot be made again of a shorter one in \"{}\"",
             split.uri()
         ))),

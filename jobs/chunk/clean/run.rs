@@ -230,6 +230,7 @@ impl CleanRun<'_> {
             removed: written.removed,
             removed_bytes: counts.removed_bytes,
             rejected: written.rejected,
+            dropped: census.rejects.dropped(),
         };
         let process = ResourceUsage { spilled_bytes: self.spill.spilled().bytes, ..ResourceUsage::measure() };
         CleanSummary {

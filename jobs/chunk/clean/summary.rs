@@ -55,6 +55,9 @@ pub(super) struct CleanCounters {
     /// Number of bytes of the units of these.
     pub removed_bytes: u64,
     pub rejected: u64,
+    /// Number of those that the user wants to leave out.
+    #[serde(skip_serializing_if = "crate::output::summary::is_zero")]
+    pub dropped: u64,
 }
 
 impl JobSummary for CleanSummary {
@@ -62,12 +65,12 @@ impl JobSummary for CleanSummary {
         Some("kept")
     }
 
-    fn done(&self, output: Option<&str>) -> String {
-        let CleanCounters { kept, cut, records_read, rejected, .. } = self.counters;
+    fn done(&self, rejects: &str) -> String {
+        let CleanCounters { kept, cut, records_read, rejected, dropped, .. } = self.counters;
         let [kept, cut, records] = [kept, cut, records_read].map(grouped);
         format!(
             "kept {kept} of {records} documents, {cut} of them with a shorter text{}",
-            rejected_words(rejected, output)
+            rejected_words(rejected - dropped, rejects)
         )
     }
 }

@@ -54,9 +54,9 @@ pub(super) struct ExportSummary {
 }
 
 impl JobSummary for ExportSummary {
-    fn done(&self, output: Option<&str>) -> String {
+    fn done(&self, rejects: &str) -> String {
         let ExportCounters { files, rejected, .. } = self.counters;
-        format!("{} files exported{}", grouped(files), rejected_words(rejected, output))
+        format!("{} files exported{}", grouped(files), rejected_words(rejected, rejects))
     }
 }
 

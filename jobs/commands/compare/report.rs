@@ -133,9 +133,9 @@ impl fmt::Display for Report {
 }
 
 impl JobSummary for CompareCounters {
-    fn done(&self, output: Option<&str>) -> String {
+    fn done(&self, rejects: &str) -> String {
         let [tested, training] = [self.tested, self.training].map(grouped);
-        let rejected = rejected_words(self.rejected, output);
+        let rejected = rejected_words(self.rejected, rejects);
         format!("{tested} documents tested against {training} others{rejected}")
     }
 }

@@ -167,10 +167,10 @@ impl Repack<'_> {
 }
 
 impl JobSummary for RepackSummary {
-    fn done(&self, output: Option<&str>) -> String {
+    fn done(&self, rejects: &str) -> String {
         let RepackCounters { records, rejected, .. } = self.counters;
         let [unit, _] = self.unit.names();
-        format!("{} {}{}", grouped(records), unit.to_lowercase(), rejected_words(rejected, output))
+        format!("{} {}{}", grouped(records), unit.to_lowercase(), rejected_words(rejected, rejects))
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::Common;
 use crate::cli::exit::WrongUse;
+use crate::cli::piped::STANDARD;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
@@ -54,9 +55,11 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     if let Some(folder) = &args.csv {
         tables::write_csv(&finished, folder)?;
+        common.tell(format_args!("pairs.csv, clusters.csv and counters.csv are in {folder}"));
     }
     if let Some(folder) = &args.json {
         tables::write_json(&finished, folder)?;
+        common.tell(format_args!("pairs.jsonl, clusters.jsonl and counters.json are in {folder}"));
     }
     let (to, alone) = (args.to.as_deref(), args.csv.is_none() && args.json.is_none());
     let Some(to) = to.or(alone.then_some("report.html")) else { return Ok(0) };
@@ -74,7 +77,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ShownTexts::default()
     });
     file.replace(source.page(&texts)?)?;
-    print(format_args!("{to}\n"))?;
+    if to != STANDARD {
+        print(format_args!("{to}\n"))?;
+    }
     Ok(0)
 }
 

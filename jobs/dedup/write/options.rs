@@ -33,7 +33,7 @@ pub(crate) struct WriteOptions {
     /// Also write rejected records to rejected/, as they are
     ///
     /// rejects/ has their places and the reasons in any case. Records that are damaged, or too long to be held, are there alone.
-    #[arg(help_heading = OUTPUT, hide_short_help = true, long, conflicts_with = "dry_run")]
+    #[arg(help_heading = OUTPUT, hide_short_help = true, long, conflicts_with_all = ["dry_run", "only"])]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub write_rejected: bool,
     /// Format of the tables, which are pairs/ and clusters/, and those of --only ids
@@ -58,7 +58,7 @@ impl WriteOptions {
     /// [`WrongUse`] when records without fields would be annotated.
     pub fn check(&self, plan: &Plan) -> Result<()> {
         let lacks_fields =
-            |split: &&Split| !split.format.has_fields() && split.format.name() != UNKNOWN.name();
+            |split: &&Split| !split.format.adds_fields() && split.format.name() != UNKNOWN.name();
         let split = plan.input_splits().iter().find(lacks_fields);
         if let Some(split) = split.filter(|_| self.annotate) {
             bail!(WrongUse(format!(

@@ -163,6 +163,12 @@ impl FileOutput {
         Ok(FileOutput { of_records: "annotated", ..self })
     }
 
+    /// Returns what a line for people says of the place of rejected records.
+    pub fn place_of_rejects(&self) -> String {
+        let place = |file: &String| format!("see {file}");
+        self.others.rejected.as_ref().map_or_else(|| "--rejected FILE keeps them".to_owned(), place)
+    }
+
     /// Whether no other run knows the folder.
     pub fn is_temporary(&self) -> bool {
         self.held.temporary.is_some()

@@ -16,7 +16,7 @@ use cluster::{Showing, Store};
 
 use super::by_rename::vanish;
 use super::lock::{Lock, numbers, paths};
-use crate::corpus::output_layout::LOCK;
+use crate::corpus::output_layout::{LOCK, is_of_run};
 use crate::output::requests::{put, read};
 
 impl Lock {
@@ -197,9 +197,10 @@ impl Lock {
     }
 }
 
-/// Returns the folders of the runs in `folder` but `own`, the earliest first.
+/// Returns the folders of the runs in `folder` but `own`, the earliest first. What else lies there is of another program.
 pub(super) fn other_runs(store: &dyn Store, folder: &str, own: &str) -> Result<Vec<String>> {
-    let directories = store.children(folder)?.into_iter().filter(|child| child.directory);
+    let directories =
+        store.children(folder)?.into_iter().filter(|child| child.directory && is_of_run(&child.path));
     let mut runs: Vec<_> = directories
         .map(|child| child.path.trim_end_matches('/').to_owned())
         .filter(|run| run != own)

@@ -15,7 +15,7 @@ use super::run_folder::{KEY, RunFolder};
 use super::{by_rename, by_upload};
 use crate::cli::exit::{WrongUse, while_running, would_come_again};
 use crate::cli::terminal::say;
-use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::corpus::output_layout::{SUCCESS, is_begun_by_others};
 use crate::corpus::own_outputs::is_output;
 use crate::corpus::plan::Plan;
 use crate::output::files::{FileList, SharedFiles};
@@ -113,6 +113,11 @@ impl OutputFolder {
         if store.exists(&path)? {
             if store.children(&path)?.first().is_some_and(|file| file.path == path) {
                 bail!(WrongUse(format!("the output \"{uri}\" is a file")));
+            }
+            if is_begun_by_others(store.as_ref(), &path)? {
+                bail!(WrongUse(format!(
+                    "\"{uri}/_temporary\" is of another program, such as a job of Spark that is writing there: name another output"
+                )));
             }
             // Refusing here writes nothing. Where `_temporary` exists, `take_over` decides, since it may hold
             // a commit to finish.
@@ -329,28 +334,20 @@ fn part_stem(plan: &Plan) -> String {
     stem
 }
 
-/// Returns an error if the output has files and `overwrite` is false, or if it has folders that are called as those of an output and are
-/// of no run. Hidden files do not count, except `_SUCCESS`.
+/// Returns an error if the output has files and `overwrite` is false, or they are of no output of this program. Hidden files do not count,
+/// except `_SUCCESS`.
 pub(super) fn refuse_existing(store: &dyn Store, path: &str, uri: &str, overwrite: bool) -> Result<()> {
-    if !overwrite && (store.exists(&format!("{path}/{SUCCESS}"))? || !store.list(path)?.is_empty()) {
+    if !store.exists(&format!("{path}/{SUCCESS}"))? && store.list(path)?.is_empty() {
+        return Ok(());
+    }
+    if !overwrite {
         bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
     }
-    let folders =
-        || store.children(path).map(|children| children.into_iter().find_map(|child| folder_of(&child.path)));
-    if overwrite
-        && let Some(folder) = folders()?
-        && !is_output(store, &format!("{path}/"))?
-    {
+    if !is_output(store, &format!("{path}/"))? {
         bail!(WrongUse(format!(
-            "\"{uri}\" holds {folder}/ and is no output of this program, so --overwrite would remove what is not its own: move it \
-             away, or name another output"
+            "\"{uri}\" holds files and is no output of this program, so --overwrite does not replace it: name another output, or \
+             remove it before"
         )));
     }
     Ok(())
-}
-
-/// Returns the name of a folder if it is that of a folder of outputs.
-fn folder_of(path: &str) -> Option<&'static str> {
-    let name = path.trim_end_matches('/').rsplit('/').next()?;
-    FOLDERS.into_iter().find(|folder| *folder == name)
 }

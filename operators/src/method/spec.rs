@@ -99,6 +99,8 @@ impl FromStr for Spec {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = |reason| Error::BadSpec { spec: text.to_owned(), reason };
+        // Chinese keyboards write these signs in full width.
+        let text = &text.replace('：', ":").replace('，', ",").replace('＝', "=");
         let (name, own) = text.split_once(':').unwrap_or((text, ""));
         let name = &*name.to_ascii_lowercase();
         let Some((_, parameters, preset)) = METHODS.iter().find(|method| method.0 == name) else {

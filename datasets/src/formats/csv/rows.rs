@@ -25,6 +25,11 @@ impl CsvLayout {
     pub const TABS: CsvLayout = CsvLayout { one_line: false, delimiter: Some(b'\t') };
     /// Posts, each on a line.
     pub const POSTS: CsvLayout = CsvLayout { one_line: true, delimiter: Some(b',') };
+
+    /// Returns what to do about a record that is none in this layout, for the end of the reason.
+    fn advice(self) -> &'static str {
+        if self.one_line { " (--format csv reads records of several lines)" } else { "" }
+    }
 }
 
 /// The names of the fields of a file.
@@ -286,12 +291,14 @@ impl CsvRows {
             (End::Record, None) => return Ok(Ok(())),
             (End::Record, Some(names)) if fields == names => return Ok(Ok(())),
             (End::Record, Some(names)) if one => {
-                format!("not as many fields as the header: {fields} instead of {names}")
+                format!("not as many fields as the header: {fields} instead of {names}{}", self.layout.advice())
             }
             (End::Faulty, _) if one => {
                 "neither a delimiter nor the end of the line behind a closing quote (--escape names a character before quotes)".to_owned()
             }
-            _ if self.layout.one_line => "a quoted field does not end on its line".to_owned(),
+            _ if self.layout.one_line => {
+                format!("a quoted field does not end on its line{}", self.layout.advice())
+            }
             _ => {
                 "a quoted field does not end, or not in a record with as many fields as the header".to_owned()
             }

@@ -1,6 +1,5 @@
 //! The text of a document, by the kind that its first bytes show.
 
-use super::pages::PageText;
 use super::{docx, html, misread, pdf};
 
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
@@ -12,6 +11,9 @@ pub(crate) const NO_TEXT: &str = "no text: scanned or empty";
 /// Number of bytes at the beginning of a file in which its `%PDF-` may come, as in ISO 32000's implementation
 /// notes.
 const PDF_HEAD_BYTES: usize = 1024;
+
+/// The text of a document, or why there is none.
+pub(super) type ExtractedText = Result<String, String>;
 
 /// Returns the text of a Word or PDF document, or why there is none. For foreign documents this must be called only in an
 /// extractor.
@@ -34,12 +36,12 @@ pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, Str
 /// Returns the texts of web pages, each as [`extract`] does. `pages`: in postcard's encoding, as is the result.
 pub(crate) fn extract_pages(pages: &[u8]) -> Result<Vec<u8>, String> {
     let pages: Vec<Vec<u8>> = postcard::from_bytes(pages).map_err(|error| error.to_string())?;
-    let texts: Vec<PageText> = pages.iter().map(|page| extract_page(page)).collect();
+    let texts: Vec<ExtractedText> = pages.iter().map(|page| extract_page(page)).collect();
     postcard::to_stdvec(&texts).map_err(|error| error.to_string())
 }
 
 /// Returns the text of a web page, as [`extract`] does.
-pub(super) fn extract_page(page: &[u8]) -> PageText {
+pub(super) fn extract_page(page: &[u8]) -> ExtractedText {
     checked(cluster::catch(|| html::text(page)).flatten()?)
 }
 

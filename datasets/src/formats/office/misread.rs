@@ -46,6 +46,7 @@ pub(super) fn refusal(text: &str) -> Option<String> {
     if !(misread >= MANY && misread * 5 >= all || misread >= MOST && misread * 2 >= all) {
         return None;
     }
+    let misread = misread.min(all);
     let example: String = chars[first?..].iter().take(SHOWN).collect();
     Some(format!(
         "no text: {misread} of {all} characters look like bytes of another encoding read as Western letters, such as \

@@ -1,10 +1,8 @@
 //! The texts of web pages, which confined processes extract.
 
+use super::extract::ExtractedText;
 use crate::Error;
 use crate::confined::{Bounds, ConfinedTask, Extractors};
-
-/// The text of a page, or why there is none.
-pub(crate) type PageText = Result<String, String>;
 
 /// Returns the texts of pages. One process extracts all, since starting one takes longer than most pages do; if it dies, each page gets a
 /// process of its own, so that a page costs no other one. `path`: the file that they are of.
@@ -15,14 +13,14 @@ pub(crate) fn texts_of_pages(
     pages: &[Vec<u8>],
     (extractors, bounds): (&Extractors, Bounds),
     path: &str,
-) -> Result<Vec<PageText>, Error> {
-    let ask = |pages: &[Vec<u8>]| -> Result<Result<Vec<PageText>, String>, Error> {
+) -> Result<Vec<ExtractedText>, Error> {
+    let ask = |pages: &[Vec<u8>]| -> Result<Result<Vec<ExtractedText>, String>, Error> {
         // Pages that cannot be encoded are none for the extractor.
         let request = postcard::to_stdvec(pages).unwrap_or_default();
         let answer = extractors.ask(ConfinedTask::ExtractPages, request, bounds);
         let answer = answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))?;
         Ok(answer.and_then(|texts| {
-            let texts: Option<Vec<PageText>> = postcard::from_bytes(&texts).ok();
+            let texts: Option<Vec<ExtractedText>> = postcard::from_bytes(&texts).ok();
             let texts = texts.filter(|texts| texts.len() == pages.len());
             texts.ok_or_else(|| "the extractor's answer is no text".to_owned())
         }))

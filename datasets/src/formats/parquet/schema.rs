@@ -169,9 +169,11 @@ pub(super) fn names(schema: &SchemaDescriptor, asked: &str) -> Vec<String> {
 
 /// Returns whether each record has at most one value of the column, and that value may be text.
 pub(super) fn holds_text(column: &ColumnDescriptor) -> bool {
-    column.max_rep_level() == 0
-        && column.physical_type() == PhysicalType::BYTE_ARRAY
-        && column.converted_type() != ConvertedType::DECIMAL
+    let is_bytes = column.physical_type() == PhysicalType::BYTE_ARRAY
+        && column.converted_type() != ConvertedType::DECIMAL;
+    // Writers give a column of nothing but nulls a type of its own.
+    let is_null = matches!(column.logical_type_ref(), Some(LogicalType::Unknown));
+    column.max_rep_level() == 0 && (is_bytes || is_null)
 }
 
 /// Returns whether nothing says that the values are UTF-8.

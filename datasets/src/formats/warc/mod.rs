@@ -7,7 +7,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-use operators::{DocBatch, Reject};
+use operators::{DocBatch, Priority, Reject};
 
 use self::payload::Payload;
 use self::records::{WarcHead, WarcRecords};
@@ -18,7 +18,7 @@ use crate::text::charset::Charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::encoding::Encoding;
 use crate::text::line_numbers::place;
-use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, MissingField, Parts, Piece, Reader, Reading, Writer, no_number};
 
 /// WARC, as crawlers and Common Crawl write it; also `.gz` and `.zst`, in which each record is compressed by itself.
 ///
@@ -52,6 +52,15 @@ impl Format for Warc {
         Compression::of(path, head).decode_head(head).starts_with(b"WARC/")
     }
 
+    /// The headers are fields.
+    fn has_fields(&self) -> bool {
+        true
+    }
+
+    fn adds_fields(&self) -> bool {
+        false
+    }
+
     /// A length and digests say what the text was.
     fn cuts_texts(&self, _field: &str) -> bool {
         false
@@ -66,7 +75,8 @@ impl Format for Warc {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        Ok(Box::new(WarcReader { records: WarcRecords::open(piece, reading)?, reading: reading.clone() }))
+        let records = WarcRecords::open(piece, reading)?;
+        Ok(Box::new(WarcReader { records, reading: reading.clone(), without_field: None }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -77,6 +87,8 @@ impl Format for Warc {
 struct WarcReader {
     records: WarcRecords,
     reading: Reading,
+    /// Error of the first record with a text and without a requested header.
+    without_field: Option<MissingField>,
 }
 
 /// Most records that are read before the texts of their pages are extracted.
@@ -91,6 +103,7 @@ struct ReadRecord {
     /// First bytes, for a reject.
     head: Vec<u8>,
     text: RecordText,
+    priority: Priority,
 }
 
 /// The text of a record.
@@ -122,7 +135,7 @@ impl Reader for WarcReader {
             }
             let extractors = (&*self.reading.extractors, Bounds::of(&self.reading));
             let mut texts = texts_of_pages(&pages, extractors, &path)?;
-            for ReadRecord { id, offset, head, text } in read {
+            for ReadRecord { id, offset, head, text, priority } in read {
                 let text = match text {
                     RecordText::Known(text) => text,
                     RecordText::OfPage(page) => {
@@ -134,12 +147,19 @@ impl Reader for WarcReader {
                     }
                 };
                 match text {
-                    Ok((text, replaced)) => batch.push_decoded(&id, &text, replaced),
+                    Ok((text, replaced)) => {
+                        batch.push_decoded(&id, &text, replaced);
+                        batch.set_priority(priority);
+                    }
                     Err(reason) => batch.reject(&path, offset, reason, &head),
                 }
             }
         }
         more
+    }
+
+    fn without_field(&mut self) -> Option<MissingField> {
+        self.without_field.take()
     }
 }
 
@@ -150,17 +170,36 @@ impl WarcReader {
         let (offset, bytes) = (record.offset, record.bytes);
         let head = bytes[..bytes.len().min(Reject::HEAD_BYTES)].to_vec();
         if let Some(reason) = record.fault {
-            let text = RecordText::Known(Err(reason.to_owned()));
-            return Ok(Some(ReadRecord { id: String::new(), offset, head, text }));
+            let (text, priority) = (RecordText::Known(Err(reason.to_owned())), Priority::default());
+            return Ok(Some(ReadRecord { id: String::new(), offset, head, text, priority }));
         }
         let (header, body) = bytes.split_at(record.body);
         let header = WarcHead::of(header);
-        let named = self.reading.id.as_deref().and_then(|name| header.value(name));
+        let value = |name: &Option<String>| name.as_deref().and_then(|name| header.value(name));
+        let named = value(&self.reading.id);
         let id = named.or_else(|| header.value("WARC-Record-ID"));
         let id = id.map_or_else(|| place(path, offset, &mut String::new()).to_owned(), str::to_owned);
-        let text = match Payload::of(&header, body, self.reading.max_record_bytes) {
+        let priority = value(&self.reading.priority).and_then(Priority::of_text);
+        let payload = Payload::of(&header, body, self.reading.max_record_bytes);
+        let has_text = !matches!(payload, Ok(Payload::None));
+        let text = match payload {
             Err(reason) => RecordText::Known(Err(reason)),
+            // What has no text stays, whatever its headers are.
             Ok(Payload::None) => RecordText::Known(Ok((String::new(), false))),
+            Ok(_) if self.reading.id.is_some() && named.is_none() => {
+                let field = self.reading.id.clone().unwrap_or_default();
+                let reason = format!("no header \"{field}\"");
+                let found = || header.names().map(str::to_owned).collect();
+                self.without_field.get_or_insert_with(|| MissingField {
+                    path: path.to_owned(),
+                    field,
+                    found: found(),
+                });
+                RecordText::Known(Err(reason))
+            }
+            Ok(_) if self.reading.priority.is_some() && priority.is_none() => {
+                RecordText::Known(Err(no_number(self.reading.priority.as_deref().unwrap_or_default())))
+            }
             Ok(Payload::Text { bytes, charset }) => {
                 RecordText::Known(decoded(&bytes, charset, &self.reading))
             }
@@ -169,7 +208,8 @@ impl WarcReader {
                 RecordText::OfPage(pages.len() - 1)
             }
         };
-        Ok(Some(ReadRecord { id, offset, head, text }))
+        let priority = priority.filter(|_| has_text).unwrap_or_default();
+        Ok(Some(ReadRecord { id, offset, head, text, priority }))
     }
 }
 

@@ -10,6 +10,8 @@ use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 use super::records::WarcHead;
 use crate::formats::office::is_html;
 
+/// A line that the parser takes before the headers.
+const STATUS_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
 /// Most headers of a response.
 const HEADERS: usize = 256;
 /// Types of web pages.
@@ -44,16 +46,23 @@ impl<'b> Payload<'b> {
     }
 
     fn of_response(response: &'b [u8], most: usize) -> Result<Self, String> {
+        if response.is_empty() {
+            return Ok(Payload::None);
+        }
+        let Some(line) = memchr::memchr(b'\n', response) else {
+            return Err("the HTTP response is cut short in its header".to_owned());
+        };
+        // Crawlers write `HTTP/2 200`, which the parser does not know, and the status says nothing about the text.
+        let known = [STATUS_LINE, &response[line + 1..]].concat();
         let mut headers = [EMPTY_HEADER; HEADERS];
         let mut parsed = Response::new(&mut headers);
         let mut config = ParserConfig::default();
         config
             .ignore_invalid_headers_in_responses(true)
             .allow_spaces_after_header_name_in_responses(true)
-            .allow_obsolete_multiline_headers_in_responses(true)
-            .allow_multiple_spaces_in_response_status_delimiters(true);
-        let length = match config.parse_response(&mut parsed, response) {
-            Ok(Status::Complete(length)) => length,
+            .allow_obsolete_multiline_headers_in_responses(true);
+        let length = match config.parse_response(&mut parsed, &known) {
+            Ok(Status::Complete(length)) => length - STATUS_LINE.len() + line + 1,
             Ok(Status::Partial) => return Err("the HTTP response is cut short in its header".to_owned()),
             Err(error) => return Err(format!("the HTTP response is damaged: {error}")),
         };
@@ -110,7 +119,10 @@ fn header<'h>(headers: &[Header<'h>], name: &str) -> Option<&'h str> {
 /// Returns a page in UTF-8 with a byte order mark, if the response names another encoding, in which the page has no illegal bytes. The encoding
 /// of any other page is found out from the page.
 fn page(bytes: Cow<[u8]>, charset: Option<&'static Encoding>) -> Vec<u8> {
-    let named = charset.filter(|charset| *charset != UTF_8 && Encoding::for_bom(&bytes).is_none());
+    // What is legal in UTF-8 beyond ASCII is UTF-8, whatever a server says.
+    let may_be_other = bytes.is_ascii() || simdutf8::basic::from_utf8(&bytes).is_err();
+    let named =
+        charset.filter(|charset| *charset != UTF_8 && may_be_other && Encoding::for_bom(&bytes).is_none());
     if let Some(charset) = named
         && let Some(text) = charset.decode_without_bom_handling_and_without_replacement(&bytes)
     {

@@ -1,6 +1,5 @@
 //! The records of a WARC file, for both the reader and the writer.
 
-use httparse::{EMPTY_HEADER, Status};
 use operators::Reject;
 
 use crate::parts::copy_writer::CopySource;
@@ -8,8 +7,6 @@ use crate::text::charset::Charset;
 use crate::text::line_reader::{Extended, Lines};
 use crate::{Error, Piece, Reading};
 
-/// Most headers of a record.
-const HEADERS: usize = 128;
 /// Bytes behind each record.
 const END: &[u8] = b"\r\n\r\n";
 
@@ -17,16 +14,20 @@ const END: &[u8] = b"\r\n\r\n";
 pub(super) struct WarcHead<'h>(Vec<(&'h str, &'h str)>);
 
 impl<'h> WarcHead<'h> {
-    /// Reads a header: the line of the version, lines `Name: value`, and a blank one. What is no header of that form is passed over.
+    /// Reads a header: the line of the version, lines `Name: value`, and a blank one. What is no such line is passed over, and so is what
+    /// continues a line on the next one.
     pub fn of(head: &'h [u8]) -> Self {
-        let mut headers = [EMPTY_HEADER; HEADERS];
-        let line = head.iter().position(|byte| *byte == b'\n').map_or(head.len(), |at| at + 1);
-        let named = match httparse::parse_headers(&head[line..], &mut headers) {
-            Ok(Status::Complete((_, headers))) => headers.to_vec(),
-            _ => Vec::new(),
+        let named = |line: &'h [u8]| {
+            let line = str::from_utf8(line).ok().filter(|line| !line.starts_with([' ', '\t']))?;
+            let (name, value) = line.split_once(':')?;
+            Some((name.trim_end(), value.trim()))
         };
-        let text = |value: &'h [u8]| str::from_utf8(value).ok().map(str::trim);
-        WarcHead(named.into_iter().filter_map(|header| Some((header.name, text(header.value)?))).collect())
+        WarcHead(head.split(|byte| *byte == b'\n').skip(1).filter_map(named).collect())
+    }
+
+    /// Returns the names of the headers.
+    pub fn names(&self) -> impl Iterator<Item = &'h str> {
+        self.0.iter().map(|(name, _)| *name)
     }
 
     /// Returns the value of the first header of a name, in upper or lower case.
@@ -158,7 +159,15 @@ impl WarcRecords {
     /// Passes lines up to the next that begins a record.
     fn find_next(&mut self) -> Result<(), Error> {
         while !self.opened && self.lines.advance()? {
-            self.opened = begins(self.lines.line().bytes);
+            let line = self.lines.line();
+            self.opened = begins(line.bytes);
+            // A record that is cut short ends anywhere in a line.
+            if !self.opened
+                && line.whole
+                && let Some(at) = ends_in_version(line.bytes)
+            {
+                self.lines.cut(at);
+            }
         }
         Ok(())
     }
@@ -180,8 +189,11 @@ impl WarcRecords {
         }
         let bytes = self.lines.line().bytes;
         self.body = bytes.len();
-        let length = WarcHead::of(bytes).value("Content-Length").and_then(|value| value.parse::<u64>().ok());
-        let Some(length) = length else { return wrong("its header has no Content-Length") };
+        let length = match WarcHead::of(bytes).value("Content-Length") {
+            None => return wrong("its header has no Content-Length"),
+            Some(value) => value.parse::<u64>(),
+        };
+        let Ok(length) = length else { return wrong("its Content-Length is no number") };
         let whole = (self.body as u64).saturating_add(length);
         let Some(end) = usize::try_from(whole).ok().filter(|end| *end <= self.lines.max_bytes()) else {
             return Ok(Err(self.lines.too_long()));
@@ -208,6 +220,13 @@ impl WarcRecords {
         self.lines.cut(end);
         Ok(Ok(()))
     }
+}
+
+/// Returns the place of a version at the end of a line, which begins a record.
+fn ends_in_version(line: &[u8]) -> Option<usize> {
+    let line = line.trim_ascii_end();
+    let at = line.len().checked_sub(b"WARC/1.0".len())?;
+    (begins(&line[at..]) && at > 0).then_some(at)
 }
 
 /// Whether a line begins a record.

@@ -9,7 +9,7 @@ use super::*;
 use crate::Fate;
 use crate::testing::{
     MemoryBlob, Record, check_damaged_contents, check_splits, divide, doc, mutants, pieces,
-    pieces_of_contents, read, read_file,
+    pieces_of_contents, priorities, read, read_file,
 };
 
 /// Returns a record. `headers`: those besides the id and the length.
@@ -28,7 +28,11 @@ fn converted(id: &str, text: &str) -> Vec<u8> {
 }
 
 fn response(id: &str, head: &str, body: &[u8]) -> Vec<u8> {
-    let response = [b"HTTP/1.1 200 OK\r\n", head.as_bytes(), b"\r\n", body].concat();
+    response_of("HTTP/1.1 200 OK", id, head, body)
+}
+
+fn response_of(status: &str, id: &str, head: &str, body: &[u8]) -> Vec<u8> {
+    let response = [status.as_bytes(), b"\r\n", head.as_bytes(), b"\r\n", body].concat();
     record(id, "WARC-Type: response\r\nContent-Type: application/http; msgtype=response\r\n", &response)
 }
 
@@ -59,7 +63,20 @@ fn every_split_gives_every_record_once() {
     let by_url = Reading { id: Some("warc-target-uri".to_owned()), ..Reading::default() };
     let records = read_file(&WARC, "/a.wet", &file, &by_url);
     assert_eq!(records[1], doc("http://x/1", "正文\n第二行"));
-    assert_eq!(records[0], doc(&id("0"), ""), "a record without the header has the id of all");
+    assert_eq!(records[0], doc(&id("0"), ""), "a record without text needs no header");
+    let by_another = Reading { id: Some("url".to_owned()), ..Reading::default() };
+    let blob = MemoryBlob::shared("/a.wet", &file, 50);
+    let mut reader = WARC.open(&pieces(&blob, &[])[0], &by_another).unwrap();
+    let mut batch = DocBatch::new(0, 0);
+    reader.fill(&mut batch).unwrap();
+    assert_eq!(batch.docs().len(), 2);
+    assert_eq!(batch.take_rejects().len(), 3);
+    assert!(reader.without_field().unwrap().found.contains(&"WARC-Target-URI".to_owned()));
+    let lengths = priorities(&WARC, blob, "content-length").unwrap();
+    assert_eq!(
+        (&lengths[1], &lengths[3]),
+        (&Ok(Priority::of_text("16").unwrap()), &Ok(Priority::of_text("0").unwrap()))
+    );
     assert!(WARC.recognises("/a", b"WARC/1.1\r\n") && WARC.recognises("/a.warc.gz", b""));
     assert!(WARC.recognises("/a", &zipped(b"WARC/1.0\r\n")) && !WARC.recognises("/a.gz", b"WARN"));
 }
@@ -81,9 +98,12 @@ fn each_kind_of_record_has_its_text() {
         response("9", "Content-Type: text/html; charset=gbk\r\n", &[b"<html><p>", &gbk[..]].concat()),
         record("10", "WARC-Type: resource\r\nContent-Type: text/html\r\n", page("资源").as_bytes()),
         record("11", "WARC-Type: request\r\nContent-Type: application/http\r\n", b"GET / HTTP/1.1\r\n\r\n"),
-        record("12", "WARC-Type: conversion\r\n", b"untyped"),
+        record("12", "WARC-Type: conversion\r\nX-Folded: a\r\n b\r\nno colon\r\n", b"untyped"),
         response("13", "Content-Type: text/html\r\n", b"no tags"),
-        response("14", "Content-Type: text/html\r\n", b"<html><body><script>x</script></body></html>"),
+        response_of("HTTP/2 200", "14", "Content-Type: text/plain\r\n", b"of HTTP/2"),
+        record("15", "WARC-Type: response\r\nContent-Type: application/http\r\n", b""),
+        response("16", "Content-Type: text/html; charset=iso-8859-1\r\n", page("不是西文").as_bytes()),
+        response("17", "Content-Type: text/html\r\n", b"<html><body><script>x</script></body></html>"),
     ];
     let texts = [
         "网页",
@@ -99,6 +119,9 @@ fn each_kind_of_record_has_its_text() {
         "",
         "untyped",
         "no tags",
+        "of HTTP/2",
+        "",
+        "不是西文",
         "",
     ];
     for (number, (case, text)) in cases.iter().zip(texts).enumerate() {
@@ -170,6 +193,12 @@ fn damage_costs_the_record_that_it_hits() {
             "{records:?}"
         );
     }
+    // Another record may begin in the line in which one is cut short.
+    let short = &good[0][..good[0].len() - 6];
+    let records = read_file(&WARC, "/a.warc", &[short, &good[1]].concat(), &Reading::default());
+    let [Record::Reject { reason, .. }, second] = &records[..] else { panic!("{records:?}") };
+    assert!(reason.contains("Content-Length is wrong"), "{reason}");
+    assert_eq!(second, &doc(&id("2"), "two\n"));
     // The end of a record may lack its blank lines.
     let records = read_file(&WARC, "/a.warc", &file[..file.len() - 4], &Reading::default());
     assert_eq!(records[2], doc(&id("3"), "three"));

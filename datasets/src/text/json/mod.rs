@@ -11,7 +11,7 @@ use operators::{Priority, Reject};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
-use self::paths::{JsonPaths, mended};
+use self::paths::{JsonPaths, PathText, mended};
 use crate::{BadText, NullText, Reading, no_number};
 
 /// Largest depth of objects and lists. Readers of our output have the same limit.
@@ -93,7 +93,13 @@ fn document_of<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>,
             let object: serde_json::Value = serde_json::from_str(text).map_err(|error| reason(&error))?;
             let joined = paths.text(&object);
             let joined = joined.map_err(|path| format!("expected a string in the field \"{path}\""))?;
-            Cow::Owned(joined.ok_or_else(|| Refusal::NoField(reading.text().to_owned()))?)
+            match (joined, reading.null_text) {
+                (PathText::Text(text), _) => Cow::Owned(text),
+                (PathText::Null, NullText::Keep) => Cow::Borrowed(""),
+                (PathText::Null, NullText::Drop) => return Err(Reject::DROPPED.to_owned().into()),
+                (PathText::Null, NullText::Reject) => return Err(null_in(reading.text()).into()),
+                (PathText::Missing, _) => return Err(Refusal::NoField(reading.text().to_owned())),
+            }
         }
     };
     // Returns the value of a field, which may be that of the text; `None` if it is neither a string nor a number.
@@ -205,13 +211,18 @@ pub(crate) fn escaped(json: &str) -> String {
     escaped
 }
 
+/// Returns the reason why a record with a null in the place of its text is rejected.
+fn null_in(field: &str) -> String {
+    format!("null in the field \"{field}\", which --null-text keep takes for an empty text")
+}
+
 /// Returns the parser's message with the position in the line. The parser counts bytes from 1 in a line that
 /// is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     if let Some((_, field)) = message.split_once("invalid type: null, expected a string in ") {
         let field = field.split(" at line ").next().unwrap_or_default();
-        return format!("null in {field}, which --null-text keep takes for an empty text");
+        return null_in(field.trim_start_matches("the field ").trim_matches('"'));
     }
     let message = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
     format!("{message} at byte {} of the line", error.column().saturating_sub(1))

@@ -13,6 +13,15 @@ use serde_json::Value;
 /// Parts of a text are joined by line breaks. Fields that are missing or null are passed over, as long as one is there.
 pub(crate) struct JsonPaths<'f>(Vec<Vec<&'f str>>);
 
+/// What an object has of the fields of a text.
+#[derive(Debug, PartialEq)]
+pub(crate) enum PathText {
+    Text(String),
+    /// One or more are null, and no other has a text.
+    Null,
+    Missing,
+}
+
 impl<'f> JsonPaths<'f> {
     /// Reads the name of a field; `None` if it is a plain one.
     pub fn of(field: &'f str) -> Option<Self> {
@@ -21,24 +30,35 @@ impl<'f> JsonPaths<'f> {
         (!is_plain).then(|| JsonPaths(field.split(',').map(path).collect()))
     }
 
-    /// Returns the text in an object; `None` if it has none of the fields.
+    /// Returns the text in an object.
     ///
     /// # Errors
     /// The path of a field that is no string.
-    pub fn text(&self, object: &Value) -> Result<Option<String>, String> {
-        let mut parts = Vec::new();
+    pub fn text(&self, object: &Value) -> Result<PathText, String> {
+        let (mut parts, mut nulls) = (Vec::new(), 0);
         for path in &self.0 {
-            take(object, path, &mut parts).map_err(|()| path.join("."))?;
+            take(object, path, (&mut parts, &mut nulls)).map_err(|()| path.join("."))?;
         }
-        Ok((!parts.is_empty()).then(|| parts.join("\n")))
+        Ok(match (parts.is_empty(), nulls) {
+            (false, _) => PathText::Text(parts.join("\n")),
+            (true, 0) => PathText::Missing,
+            (true, _) => PathText::Null,
+        })
     }
 }
 
-/// Adds the strings that a path leads to.
-fn take<'v>(value: &'v Value, path: &[&str], parts: &mut Vec<&'v str>) -> Result<(), ()> {
+/// Adds the strings that a path leads to, and counts the nulls.
+fn take<'v>(
+    value: &'v Value,
+    path: &[&str],
+    (parts, nulls): (&mut Vec<&'v str>, &mut u64),
+) -> Result<(), ()> {
     let Some((name, rest)) = path.split_first() else {
         return match value {
-            Value::Null => Ok(()),
+            Value::Null => {
+                *nulls += 1;
+                Ok(())
+            }
             Value::String(text) => {
                 parts.push(text);
                 Ok(())
@@ -48,10 +68,16 @@ fn take<'v>(value: &'v Value, path: &[&str], parts: &mut Vec<&'v str>) -> Result
     };
     let (name, is_list) = name.strip_suffix("[]").map_or((*name, false), |name| (name, true));
     match (value.get(name), is_list) {
-        (None | Some(Value::Null), _) => Ok(()),
-        (Some(Value::Array(list)), true) => list.iter().try_for_each(|value| take(value, rest, parts)),
+        (None, _) => Ok(()),
+        (Some(Value::Null), _) => {
+            *nulls += 1;
+            Ok(())
+        }
+        (Some(Value::Array(list)), true) => {
+            list.iter().try_for_each(|value| take(value, rest, (&mut *parts, &mut *nulls)))
+        }
         (Some(_), true) => Err(()),
-        (Some(value), false) => take(value, rest, parts),
+        (Some(value), false) => take(value, rest, (parts, nulls)),
     }
 }
 
@@ -126,8 +152,11 @@ mod tests {
             ("meta[].content", Err("meta[].content")),
         ] {
             let found = JsonPaths::of(field).unwrap().text(&object);
-            assert_eq!(found, text.map(|text| text.map(str::to_owned)).map_err(str::to_owned), "{field}");
+            let text =
+                text.map(|text| text.map_or(PathText::Missing, |text| PathText::Text(text.to_owned())));
+            assert_eq!(found, text.map_err(str::to_owned), "{field}");
         }
+        assert_eq!(JsonPaths::of("input,none").unwrap().text(&object), Ok(PathText::Null));
         assert!(JsonPaths::of("text").is_none());
     }
 

@@ -170,8 +170,8 @@ fn posts_of_weibo_split_at_newlines() {
         let expected = [
             "转发, 新",
             "讯",
-            "a quoted field does not end on its line",
-            "not as many fields as the header: 1 instead of 2",
+            "a quoted field does not end on its line (--format csv reads records of several lines)",
+            "not as many fields as the header: 1 instead of 2 (--format csv reads records of several lines)",
             "末",
         ];
         assert!(texts.eq(expected), "{records:?}");
