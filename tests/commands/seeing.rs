@@ -200,6 +200,7 @@ fn a_job_that_fails_says_so_everywhere() {
     here.write("out/other", "");
     here.run(&format!("dedup a.jsonl out {seen}")).fails(2, &["--overwrite"]);
     assert_eq!(events(&here, "events.jsonl").last().unwrap()["exit_code"], 2);
+    fs::remove_file(here.path("out/other")).unwrap();
     here.run(&format!("dedup a.jsonl out --overwrite {seen}")).ends(3);
     let text = fs::read_to_string(here.path("job.prom")).unwrap();
     assert!(

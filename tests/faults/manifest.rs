@@ -74,7 +74,8 @@ fn a_finished_output_is_held_against_its_list() {
     says(&here.run("check out"), 1, &lines.each_ref().map(String::as_str));
 
     here.run("check none").fails(2, &["\"none\" does not exist"]);
-    here.run("check .").fails(1, &["_SUCCESS", "has not ended"]);
+    here.run("check .").fails(2, &["_SUCCESS", "no finished output"]);
+    here.run("check out/kept").fails(2, &["name the folder above it"]);
     here.write("out/_SUCCESS", "{}");
     here.run("check out").fails(2, &["lists no files"]);
     here.write("out/_SUCCESS", "{\"files\":");

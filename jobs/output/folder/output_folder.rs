@@ -110,14 +110,17 @@ impl OutputFolder {
                 "the output \"{uri}\" is the root of a file system: name a folder in it"
             )));
         }
+        let refuse_input = || match plan.file_below(store.prefix(), &path) {
+            Some(file) => {
+                let side = plan.side_of(file);
+                bail!(WrongUse(format!("the {side} \"{}\" lies in the output \"{uri}\"", file.path)))
+            }
+            None => Ok(()),
+        };
         if store.exists(&path)? {
+            refuse_input()?;
             if store.children(&path)?.first().is_some_and(|file| file.path == path) {
                 bail!(WrongUse(format!("the output \"{uri}\" is a file")));
-            }
-            if is_begun_by_others(store.as_ref(), &path)? {
-                bail!(WrongUse(format!(
-                    "\"{uri}/_temporary\" is of another program, such as a job of Spark that is writing there: name another output"
-                )));
             }
             // Refusing here writes nothing. Where `_temporary` exists, `take_over` decides, since it may hold
             // a commit to finish.
@@ -130,10 +133,12 @@ impl OutputFolder {
         if store.prefix().is_empty() {
             by_rename::refuse_several_file_systems(&path)?;
         }
-        if let Some(file) = plan.file_below(store.prefix(), &path) {
-            let side = plan.side_of(file);
-            bail!(WrongUse(format!("the {side} \"{}\" lies in the output \"{uri}\"", file.path)));
+        if is_begun_by_others(store.as_ref(), &path)? {
+            bail!(WrongUse(format!(
+                "\"{uri}/_temporary\" is of another program, such as a job of Spark that is writing there: name another output"
+            )));
         }
+        refuse_input()?;
         let mut folder = OutputFolder::lock(store, path, uri, LockOwner::of_this_process())?;
         folder.set_plan(plan);
         if let Err(error) = folder.refuse_input_inside(plan) {
