@@ -1,5 +1,6 @@
 //! Finds outputs of this program inside an input folder, finished or not, which are no corpus.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
@@ -85,26 +86,31 @@ pub(crate) fn take_records(inputs: &[String], files: &mut Vec<InputFile>) -> Res
         return Ok(());
     }
     let below = |file: &InputFile| FOLDERS.iter().any(|folder| is_below(&file.name, folder));
-    let mut outputs = BTreeSet::new();
+    let folder = |file: &InputFile| format!("{}{}", file.store.prefix(), named(file));
+    // Whether each named folder is an output, asked once for each.
+    let mut outputs = BTreeMap::<String, bool>::new();
     for file in files.iter().filter(|file| below(file)) {
-        let (prefix, output) = (file.store.prefix().to_owned(), named(file).to_owned());
-        if !outputs.contains(&(prefix.clone(), output.clone())) && is_output(file.store.as_ref(), &output)? {
-            outputs.insert((prefix, output));
+        if let Entry::Vacant(entry) = outputs.entry(folder(file)) {
+            entry.insert(is_output(file.store.as_ref(), named(file))?);
         }
     }
-    let of_output = |file: &InputFile| {
-        !outputs.is_empty() && outputs.contains(&(file.store.prefix().to_owned(), named(file).to_owned()))
-    };
+    outputs.retain(|_, is_output| *is_output);
+    if outputs.is_empty() {
+        return Ok(());
+    }
     let are_records = |file: &InputFile| RECORDS.iter().any(|folder| is_below(&file.name, folder));
-    let has_others: BTreeSet<String> = files
-        .iter()
-        .filter(|file| of_output(file) && !are_records(file))
-        .map(|file| format!("{}{}", file.store.prefix(), named(file).trim_end_matches('/')))
-        .collect();
-    files.retain(|file| are_records(file) || !of_output(file));
-    for output in has_others {
+    let mut of_others = BTreeSet::new();
+    files.retain(|file| {
+        let stays = are_records(file) || !outputs.contains_key(&folder(file));
+        if !stays {
+            of_others.insert(folder(file));
+        }
+        stays
+    });
+    for output in of_others {
         say(one_line(&format!(
-            "of \"{output}\", an output of this program, only the records that it has kept are read"
+            "of \"{}\", an output of this program, the records alone are read: not what it has removed, its tables and its page",
+            output.trim_end_matches('/')
         )));
     }
     Ok(())

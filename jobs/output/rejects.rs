@@ -25,9 +25,9 @@ use crate::corpus::plan::Plan;
 pub(crate) struct Rejects {
     by_split: BTreeMap<u32, u64>,
     first: Option<Reject>,
-    /// Number of those that the user wants to leave out, which are no fault of the input.
+    /// Numbers of those that the user wants to leave out, which are no fault of the input.
     #[serde(default)]
-    dropped: u64,
+    dropped: BTreeMap<u32, u64>,
     /// Numbers of rejects by their reason without its numbers, and the last reject of each kind, which is one of the input if
     /// the input has such rejects. Kinds beyond [`Rejects::KINDS`] are left out.
     kinds: BTreeMap<String, (u64, Reject)>,
@@ -48,7 +48,7 @@ impl Rejects {
     pub fn add(&mut self, reject: &Reject) {
         *self.by_split.entry(reject.doc.split()).or_default() += 1;
         if without_line(&reject.reason).starts_with(Reject::DROPPED) {
-            self.dropped += 1;
+            *self.dropped.entry(reject.doc.split()).or_default() += 1;
             return;
         }
         if self.first.as_ref().is_none_or(|first| reject.doc < first.doc) {
@@ -82,7 +82,9 @@ impl Rejects {
         }
         let both = self.first.take().into_iter().chain(other.first);
         self.first = both.min_by_key(|reject| reject.doc);
-        self.dropped += other.dropped;
+        for (split, count) in other.dropped {
+            *self.dropped.entry(split).or_default() += count;
+        }
         self.numbered |= other.numbered;
     }
 
@@ -93,12 +95,12 @@ impl Rejects {
 
     /// Returns the number of rejects that the user wants to leave out.
     pub fn dropped(&self) -> u64 {
-        self.dropped
+        self.dropped.values().sum()
     }
 
     /// Returns the number of the others.
     pub fn faults(&self) -> u64 {
-        self.count() - self.dropped
+        self.count() - self.dropped()
     }
 
     /// Returns the number of rejects in the splits before `split`.
@@ -136,7 +138,8 @@ impl Rejects {
     pub fn check_some_read(&self, docs: u64, plan: &Plan, reading: &Reading) -> Result<()> {
         let of_input = plan.reference_splits;
         let count = self.count() - self.count_before(of_input);
-        if docs > 0 || count <= self.dropped {
+        let dropped: u64 = self.dropped.range(of_input..).map(|(_, count)| count).sum();
+        if docs > 0 || count == dropped {
             return Ok(());
         }
         let kinds = self.kinds.values().filter(|(_, last)| last.doc.split() >= of_input);

@@ -157,7 +157,7 @@ fn an_output_that_exists_is_refused_until_it_may_be_replaced() {
 
     here.write("other/mine.txt", "x");
     here.run("dedup a.jsonl other").fails(2, &["\"other\"", "--overwrite"]);
-    // What is no output of the program is not replaced, and nothing of it goes.
+    // A folder that is no output of the program is not replaced, and nothing of it goes.
     here.write("other/report.html", "mine");
     here.write("spark/_SUCCESS", "");
     here.write("writing/_temporary/0/part-0", "of Spark");

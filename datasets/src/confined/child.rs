@@ -30,7 +30,7 @@ pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -
         read => read?,
     }
     let task = ConfinedTask::of_number(number[0]).ok_or(io::ErrorKind::InvalidData)?;
-    let document = read_message(&mut request, bounds.max_bytes)?;
+    let document = read_message(&mut request, bounds.max_bytes.saturating_add(FRAME_BYTES))?;
     let (sort, result) = match task.run(document, bounds.max_bytes) {
         Ok(result) => (1, result),
         Err(reason) => (0, reason.into_bytes()),
@@ -38,6 +38,9 @@ pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -
     response.write_all(&[sort])?;
     write_message(&mut response, &result)
 }
+
+/// Most bytes of a request besides one document.
+const FRAME_BYTES: usize = 16;
 
 /// Reads a length and that many bytes. Memory grows as the bytes come.
 pub(super) fn read_message(from: &mut impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {

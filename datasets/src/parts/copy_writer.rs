@@ -9,7 +9,7 @@ use crate::text::line_reader::Lines;
 use crate::{Error, Fate, Parts, Piece, Reading, Writer};
 
 /// Records of a piece, found in its lines once more. Implemented by the records of each format that is copied
-/// as bytes: plain lines, JSON lines, CSV and SogouCS.
+/// as bytes: plain lines, JSON lines, CSV, elements and WARC.
 pub(crate) trait CopySource {
     /// Returns the lines of the file. The current one is the current record.
     fn lines(&self) -> &Lines;
@@ -30,7 +30,7 @@ pub(crate) trait CopySource {
         Vec::new()
     }
     /// Returns the bytes that say in the current record what was decided about it, and their offset in it. `fields`: the names of the
-    /// fields and their values. Returns `None` if records have no place for them; the removal log says it then.
+    /// fields and their values. Returns `None` if records have no place for them; the removal log says it of removed ones.
     fn insertion(
         &mut self,
         _fields: &[&str],

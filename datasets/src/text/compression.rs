@@ -169,7 +169,7 @@ pub(crate) struct Encoder {
 
 type BufferedOutput = BufWriter<Box<dyn PartOutput>>;
 
-/// What is written to the file: bytes as they are, or a gzip member, a frame or a stream.
+/// Contents that are being written: bytes as they are, or a gzip member, a frame or a stream.
 enum EncodedFrame {
     Plain(BufferedOutput),
     Gzip(GzEncoder<BufferedOutput>),

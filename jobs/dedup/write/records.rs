@@ -59,14 +59,12 @@ pub(crate) fn write(
             return Ok(task);
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
-        let parts = SplitParts::new(folder, number, split.partition());
+        let parts = SplitParts::new(folder, number, split.partition()).with_rejected(options.write_rejected);
         if options.only == Some(Only::Ids) {
             let to = (&parts as &dyn Parts, folder.table_format);
             write_ids((split, number), reading, &mut verdicts, to, at, &mut task)?;
         } else {
-            let dry = NoParts;
-            let to: &dyn Parts = if options.dry_run { &dry } else { &parts };
-            let to = &RecordParts { parts: to, takes_rejected: options.write_rejected };
+            let to: &dyn Parts = if options.dry_run { &NoParts } else { &parts };
             write_split((split, number), reading, &mut verdicts, to, at, &mut task)?;
         }
         task.files = parts.files();
@@ -92,26 +90,6 @@ fn by_folder(by_file: BTreeMap<String, Written>) -> BTreeMap<String, Written> {
         folders.entry(folder.to_owned()).or_default().add(written);
     }
     folders
-}
-
-/// Parts to which rejected records go, too, if the user wants it.
-struct RecordParts<'a> {
-    parts: &'a dyn Parts,
-    takes_rejected: bool,
-}
-
-impl Parts for RecordParts<'_> {
-    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
-        self.parts.part(folder, extension)
-    }
-
-    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
-        self.parts.named(folder, name)
-    }
-
-    fn takes_rejected(&self) -> bool {
-        self.takes_rejected
-    }
 }
 
 /// Parts that go nowhere.

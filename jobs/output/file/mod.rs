@@ -64,8 +64,9 @@ pub(crate) struct FileTargets {
 #[derive(Clone, Debug)]
 pub(crate) struct FileOutput {
     held: Arc<HiddenFolder>,
-    /// The file, or `-`, and the folder of the output that has its records.
+    /// The file, or `-`.
     kept: String,
+    /// Folder of the output that has the records of the file.
     of_records: &'static str,
     others: FileTargets,
     /// Whether files may be replaced.

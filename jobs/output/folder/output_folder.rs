@@ -110,15 +110,11 @@ impl OutputFolder {
                 "the output \"{uri}\" is the root of a file system: name a folder in it"
             )));
         }
-        let refuse_input = || match plan.file_below(store.prefix(), &path) {
-            Some(file) => {
-                let side = plan.side_of(file);
-                bail!(WrongUse(format!("the {side} \"{}\" lies in the output \"{uri}\"", file.path)))
-            }
-            None => Ok(()),
-        };
+        if let Some(file) = plan.file_below(store.prefix(), &path) {
+            let side = plan.side_of(file);
+            bail!(WrongUse(format!("the {side} \"{}\" lies in the output \"{uri}\"", file.path)));
+        }
         if store.exists(&path)? {
-            refuse_input()?;
             if store.children(&path)?.first().is_some_and(|file| file.path == path) {
                 bail!(WrongUse(format!("the output \"{uri}\" is a file")));
             }
@@ -138,7 +134,6 @@ impl OutputFolder {
                 "\"{uri}/_temporary\" is of another program, such as a job of Spark that is writing there: name another output"
             )));
         }
-        refuse_input()?;
         let mut folder = OutputFolder::lock(store, path, uri, LockOwner::of_this_process())?;
         folder.set_plan(plan);
         if let Err(error) = folder.refuse_input_inside(plan) {

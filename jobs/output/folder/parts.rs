@@ -127,11 +127,18 @@ pub(crate) struct SplitParts<'a> {
     partition: TablePartition<'a>,
     written: RefCell<HashMap<String, u32>>,
     files: SharedFiles,
+    takes_rejected: bool,
 }
 
 impl<'a> SplitParts<'a> {
     pub fn new(folder: &'a OutputFolder, split: u32, partition: TablePartition<'a>) -> Self {
-        SplitParts { folder, split, partition, written: RefCell::default(), files: SharedFiles::default() }
+        let (written, files) = Default::default();
+        SplitParts { folder, split, partition, written, files, takes_rejected: false }
+    }
+
+    /// Returns the same parts. `takes_rejected`: whether rejected records are written, too.
+    pub fn with_rejected(self, takes_rejected: bool) -> Self {
+        SplitParts { takes_rejected, ..self }
     }
 
     /// Returns the files that were finished.
@@ -159,6 +166,10 @@ impl Parts for SplitParts<'_> {
 
     fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
         Ok(self.folder.part(format!("{folder}/{name}"), &self.files)?)
+    }
+
+    fn takes_rejected(&self) -> bool {
+        self.takes_rejected
     }
 }
 

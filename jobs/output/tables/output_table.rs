@@ -1,4 +1,4 @@
-//! How a table of an output is written.
+//! Writing of the tables of an output.
 
 use std::sync::Arc;
 

@@ -44,7 +44,7 @@ impl TableFormat {
 }
 
 /// Kinds of columns whose values are no texts, by their names.
-const KINDS: [(&str, DataType); 10] = [
+const KINDS: [(&str, DataType); 9] = [
     ("kept", DataType::Boolean),
     ("identical", DataType::Boolean),
     ("similarity", DataType::Float64),
@@ -54,7 +54,6 @@ const KINDS: [(&str, DataType); 10] = [
     ("place", DataType::UInt64),
     ("a_place", DataType::UInt64),
     ("b_place", DataType::UInt64),
-    ("documents", DataType::UInt64),
 ];
 
 /// A file of rows that is being written.

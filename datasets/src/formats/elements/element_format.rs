@@ -281,7 +281,7 @@ impl CopySource for Elements {
         Ok(self.next()?.map(|element| element.fault.is_none()))
     }
 
-    /// Of text that is no element, and of one that is too long, the beginning alone is held.
+    /// Only the beginning is held of text that is no element, and of an element that is too long.
     fn rejected(&self) -> Option<[&[u8]; 2]> {
         self.fault.is_none().then(|| self.record())
     }

@@ -204,7 +204,8 @@ impl CopySource for JsonLines {
         let taken = json::names(text, is_like_a_field);
         let names = free_names(fields, |name| taken.iter().any(|taken| taken == name));
         let mut members = b",".to_vec();
-        write_members(&mut members, &names, values).map_err(|error| Error::writing("removed", error))?;
+        write_members(&mut members, &names, values)
+            .map_err(|error| Error::writing("removed or annotated", error))?;
         let mut members = String::from_utf8_lossy(&members);
         if !charset.is_utf8() {
             members = json::escaped(&members).into();

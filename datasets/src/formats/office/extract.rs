@@ -35,7 +35,7 @@ pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, Str
 
 /// Returns the texts of web pages, each as [`extract`] does. `pages`: in postcard's encoding, as is the result.
 pub(crate) fn extract_pages(pages: &[u8]) -> Result<Vec<u8>, String> {
-    let pages: Vec<Vec<u8>> = postcard::from_bytes(pages).map_err(|error| error.to_string())?;
+    let pages: Vec<&[u8]> = postcard::from_bytes(pages).map_err(|error| error.to_string())?;
     let texts: Vec<ExtractedText> = pages.iter().map(|page| extract_page(page)).collect();
     postcard::to_stdvec(&texts).map_err(|error| error.to_string())
 }

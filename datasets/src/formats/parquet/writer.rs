@@ -1,4 +1,4 @@
-//! The rows of a parquet file, divided into kept and removed ones.
+//! The rows of a Parquet file, divided into those that are kept and others.
 
 use std::sync::Arc;
 

@@ -93,8 +93,8 @@ struct WarcReader {
 
 /// Most records that are read before the texts of their pages are extracted.
 const RECORDS: usize = 128;
-/// Bytes of payloads after which no more are read before.
-const PAYLOAD_BYTES: usize = 4 << 20;
+/// Bytes of texts and pages, decompressed, after which no more are held.
+const HELD_BYTES: usize = 4 << 20;
 
 /// A record that was read.
 struct ReadRecord {
@@ -119,14 +119,18 @@ impl Reader for WarcReader {
         let path = self.records.lines.path.clone();
         let mut more = Ok(true);
         while !batch.full() && matches!(more, Ok(true)) {
-            let (mut read, mut pages, mut bytes) = (Vec::new(), Vec::new(), 0);
-            while read.len() < RECORDS && bytes < PAYLOAD_BYTES {
+            let (mut read, mut pages, mut held) = (Vec::new(), Vec::new(), 0);
+            let most = HELD_BYTES.min(self.reading.max_record_bytes / 2).max(1);
+            while read.len() < RECORDS && held < most {
                 match self.read_one(&mut pages, &path) {
                     Ok(Some(record)) => {
-                        bytes += self.records.lines.line().bytes.len();
+                        held += match &record.text {
+                            RecordText::Known(text) => text.as_ref().map_or(0, |(text, _)| text.len()),
+                            RecordText::OfPage(page) => pages.get(*page).map_or(0, Vec::len),
+                        };
                         read.push(record);
                     }
-                    // What was read before the end or the damage counts.
+                    // Records that were read before the end or the damage count.
                     end => {
                         more = end.map(|_| false);
                         break;
@@ -184,7 +188,7 @@ impl WarcReader {
         let has_text = !matches!(payload, Ok(Payload::None));
         let text = match payload {
             Err(reason) => RecordText::Known(Err(reason)),
-            // What has no text stays, whatever its headers are.
+            // A record without text stays, whatever its headers are.
             Ok(Payload::None) => RecordText::Known(Ok((String::new(), false))),
             Ok(_) if self.reading.id.is_some() && named.is_none() => {
                 let field = self.reading.id.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a record of a WARC file holds.
+//! The text or the page that a record of a WARC file holds.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ const HEADERS: usize = 256;
 /// Types of web pages.
 const PAGES: [&str; 2] = ["text/html", "application/xhtml+xml"];
 
-/// What a record holds.
+/// The contents of a record.
 pub(super) enum Payload<'b> {
     /// No text.
     None,
@@ -35,7 +35,7 @@ impl<'b> Payload<'b> {
     pub fn of(head: &WarcHead, body: &'b [u8], most: usize) -> Result<Self, String> {
         let content_type = head.value("Content-Type").unwrap_or_default();
         match head.value("WARC-Type").unwrap_or_default().to_ascii_lowercase().as_str() {
-            // What converts to texts may leave the type out.
+            // Programs that make texts may leave the type out.
             "conversion" if content_type.is_empty() => {
                 Ok(Payload::Text { bytes: body.into(), charset: Some(UTF_8) })
             }
@@ -119,7 +119,7 @@ fn header<'h>(headers: &[Header<'h>], name: &str) -> Option<&'h str> {
 /// Returns a page in UTF-8 with a byte order mark, if the response names another encoding, in which the page has no illegal bytes. The encoding
 /// of any other page is found out from the page.
 fn page(bytes: Cow<[u8]>, charset: Option<&'static Encoding>) -> Vec<u8> {
-    // What is legal in UTF-8 beyond ASCII is UTF-8, whatever a server says.
+    // Bytes that are legal in UTF-8 and not all ASCII are UTF-8, whatever a server says.
     let may_be_other = bytes.is_ascii() || simdutf8::basic::from_utf8(&bytes).is_err();
     let named =
         charset.filter(|charset| *charset != UTF_8 && may_be_other && Encoding::for_bom(&bytes).is_none());

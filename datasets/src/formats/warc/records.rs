@@ -7,6 +7,8 @@ use crate::text::charset::Charset;
 use crate::text::line_reader::{Extended, Lines};
 use crate::{Error, Piece, Reading};
 
+/// Length of the longest header.
+const HEADER_BYTES: usize = 4 << 20;
 /// Bytes behind each record.
 const END: &[u8] = b"\r\n\r\n";
 
@@ -99,12 +101,12 @@ impl WarcRecords {
     pub fn next(&mut self) -> Result<Option<WarcRecord<'_>>, Error> {
         loop {
             self.fault = None;
-            let begins = if self.opened { self.lines.line().offset } else { self.lines.next_offset() };
+            let before = if self.opened { self.lines.line().offset } else { self.lines.next_offset() };
             match self.advance() {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 // The record that is lost with the damage belongs to another piece, whose reader reports it.
-                Err(error) if error.is_data() && !(self.first..self.end).contains(&begins) => {
+                Err(error) if error.is_data() && !(self.first..self.end).contains(&before) => {
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
@@ -178,8 +180,16 @@ impl WarcRecords {
         loop {
             let before = self.lines.line().bytes.len();
             match self.lines.extend()? {
-                Extended::Longer if self.lines.line().bytes[before..].trim_ascii().is_empty() => break,
-                Extended::Longer => {}
+                Extended::Longer => {
+                    let bytes = self.lines.line().bytes;
+                    if bytes[before..].trim_ascii().is_empty() {
+                        break;
+                    }
+                    // A header without an end must not be read again from each line that could begin one.
+                    if begins(&bytes[before..]) || bytes.len() > HEADER_BYTES {
+                        return wrong("its header has no end");
+                    }
+                }
                 Extended::AtEnd => {
                     self.lines.damage()?;
                     return wrong("cut short in its header");

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Parts of a text are joined by line breaks. Fields that are missing or null are passed over, as long as one is there.
 pub(crate) struct JsonPaths<'f>(Vec<Vec<&'f str>>);
 
-/// What an object has of the fields of a text.
+/// The text that an object has in such fields.
 #[derive(Debug, PartialEq)]
 pub(crate) enum PathText {
     Text(String),
