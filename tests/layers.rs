@@ -185,6 +185,24 @@ fn files_are_short_and_named_after_what_they_hold() {
 }
 
 #[test]
+fn files_that_the_architecture_names_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let files: Vec<String> = sources("").into_iter().map(|(name, _)| name.replace("/src/", "/")).collect();
+    let mut named = 0;
+    for name in text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")) {
+        // The pattern and the examples of files to add name none that is there.
+        if name.contains(['*', ' ']) || name.ends_with("x.rs") || name.contains("/x/") {
+            continue;
+        }
+        let end = format!("/{}", name.replace("/src/", "/"));
+        assert!(files.iter().any(|file| format!("/{file}").ends_with(&end)), "ARCHITECTURE.md names {name}");
+        named += 1;
+    }
+    assert!(named > 50, "{named} files are named");
+}
+
+#[test]
 fn folders_are_small() {
     let mut files = HashMap::<String, usize>::new();
     for (name, _) in sources("").iter().filter(|(name, _)| name.contains('/')) {
