@@ -202,11 +202,8 @@ impl CopySource for CsvRows {
         if !header.is_named || fields.is_empty() {
             return header.bytes.clone();
         }
-        let mut more = String::new();
-        for name in free_names(fields, |name| header.names.iter().any(|taken| taken == name)) {
-            more.push(char::from(self.dialect().delimiter));
-            self.dialect().push(&mut more, &name);
-        }
+        let names = free_names(fields, |name| header.names.iter().any(|taken| taken == name));
+        let more = more_fields(self, names.iter().map(|name| name.into()));
         let [record, newline] = split_newline(self.lines.charset, &header.bytes);
         [record, &self.lines.charset.encode(&more, record), newline].concat()
     }
@@ -217,18 +214,12 @@ impl CopySource for CsvRows {
         _fields: &[&str],
         values: &DecisionValues,
     ) -> Result<Option<(usize, Vec<u8>)>, Error> {
-        let mut more = String::new();
-        for value in values {
-            let value = match value {
-                DecisionValue::Text(text) => Cow::Borrowed(text.unwrap_or_default()),
-                DecisionValue::Number(number) => {
-                    number.map_or_else(Cow::default, |number| number.to_string().into())
-                }
-                DecisionValue::Flag(flag) => flag.to_string().into(),
-            };
-            more.push(char::from(self.dialect().delimiter));
-            self.dialect().push(&mut more, &value);
-        }
+        let value = |value: &DecisionValue| match value {
+            DecisionValue::Text(text) => text.unwrap_or_default().to_owned(),
+            DecisionValue::Number(number) => number.map(|number| number.to_string()).unwrap_or_default(),
+            DecisionValue::Flag(flag) => flag.to_string(),
+        };
+        let more = more_fields(self, values.iter().map(|of| value(of).into()));
         let [record, _] = self.record();
         Ok(Some((record.len(), self.lines.charset.encode(&more, record).into_owned())))
     }
@@ -245,4 +236,14 @@ impl CopySource for CsvRows {
         let (before, behind) = (&record[..place.start], record.get(place.end..).unwrap_or_default());
         Ok([before, &self.lines.charset.encode(&value, record), behind].concat())
     }
+}
+
+/// Returns fields that stand behind others, each with the delimiter before it.
+fn more_fields<'v>(rows: &CsvRows, values: impl Iterator<Item = Cow<'v, str>>) -> String {
+    let mut more = String::new();
+    for value in values {
+        more.push(char::from(rows.dialect().delimiter));
+        rows.dialect().push(&mut more, &value);
+    }
+    more
 }

@@ -24,7 +24,7 @@ pub(super) struct RowReader {
     /// Encoding of the text column.
     charset: Charset,
     bad_text: BadText,
-    /// Whether a null is an empty text.
+    /// Treatment of a null in the place of a text.
     null_text: NullText,
     max_record_bytes: usize,
     /// Field of the id, if the user has named it. A row without it is a reject.

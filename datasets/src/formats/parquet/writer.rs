@@ -86,15 +86,21 @@ impl<'a> RowWriter<'a> {
         write_rows(to, ("kept", &mut self.kept), (batch, fates), None, |fate| {
             matches!(fate, Fate::Kept | Fate::Cut(_)).then(Vec::new)
         })?;
-        let more = DecisionColumns::new(OF_REMOVED, batch.schema_ref());
-        write_rows(to, ("removed", &mut self.removed), (batch, fates), Some(&more), |fate| match fate {
-            Fate::Removed(removal) => Some(removal.values()),
-            _ => None,
-        })?;
-        let more = DecisionColumns::new(OF_ANNOTATED, batch.schema_ref());
-        write_rows(to, ("annotated", &mut self.annotated), (batch, fates), Some(&more), |fate| match fate {
-            Fate::Annotated(annotation) => Some(annotation.values()),
-            _ => None,
+        write_rows(
+            to,
+            ("removed", &mut self.removed),
+            (batch, fates),
+            Some(OF_REMOVED),
+            |fate| match fate {
+                Fate::Removed(removal) => Some(removal.values()),
+                _ => None,
+            },
+        )?;
+        write_rows(to, ("annotated", &mut self.annotated), (batch, fates), Some(OF_ANNOTATED), |fate| {
+            match fate {
+                Fate::Annotated(annotation) => Some(annotation.values()),
+                _ => None,
+            }
         })?;
         write_rows(to, ("rejected", &mut self.rejected), (batch, fates), None, |fate| {
             (takes_rejected && *fate == Fate::Rejected).then(Vec::new)
@@ -102,13 +108,13 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Writes those rows of a batch for which `values` returns the values of `more` columns, which may be none, to a part, which is begun if there
-/// is none.
+/// Writes those rows of a batch for which `values` returns values to a part, which is begun if there is none. `fields`: the columns that the
+/// values are of, if the rows get more.
 fn write_rows<'f>(
     (layout, parts, block_bytes): (&Layout, &dyn Parts, usize),
     (folder, part): (&str, &mut Option<RowPart>),
     (batch, fates): (&RecordBatch, &'f [Fate]),
-    more: Option<&DecisionColumns>,
+    fields: Option<&[&str]>,
     values: impl Fn(&'f Fate) -> Option<DecisionValues<'f>>,
 ) -> Result<(), Error> {
     let values: Vec<Option<DecisionValues>> = fates.iter().map(values).collect();
@@ -117,13 +123,16 @@ fn write_rows<'f>(
         return Ok(());
     }
     let mut selected = select(batch, &rows)?;
-    if let Some(more) = more {
+    let more = fields.map(|fields| DecisionColumns::new(fields, batch.schema_ref()));
+    if let Some(more) = &more {
         let values: Vec<DecisionValues> = values.into_iter().flatten().collect();
         selected = more.append(&selected, &values)?;
     }
     let part = match part {
         Some(part) => part,
-        none => none.insert(layout.create(parts, folder, selected.schema_ref(), more, block_bytes)?),
+        none => {
+            none.insert(layout.create(parts, folder, selected.schema_ref(), more.as_ref(), block_bytes)?)
+        }
     };
     part.write(&selected)
 }

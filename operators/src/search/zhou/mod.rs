@@ -79,7 +79,7 @@ pub struct Zhou {
     pub threshold: u64,
     /// Hash of a word.
     pub hash: WordHash,
-    /// What is or-ed onto what in it.
+    /// Parts of it that are or-ed onto each other.
     pub fold: Fold,
     /// Way in which the documents to compare are found.
     pub retrieval: Retrieval,
