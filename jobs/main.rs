@@ -13,10 +13,9 @@ use jobs::commands::{
     check, compare, compare_methods, demo, eval, explain, fingerprint, label, report, rethreshold,
     shell_files, show, tune, version, why,
 };
-use jobs::{
-    BOUND, Common, advice, become_bound, chunk, dedup, exit_code, help_topics, index, nightly, print,
-    reproduce, say, suggestions,
-};
+use jobs::help::{suggestions, topics};
+use jobs::reproduce;
+use runtime::{Common, fail, print, say, serve_as_child};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -38,7 +37,7 @@ enum Job {
     Compare(Box<compare::Args>),
     CompareMethods(Box<compare_methods::Args>),
     Completions(shell_files::CompletionsArgs),
-    Dedup(Box<dedup::Args>),
+    Dedup(Box<batch::Args>),
     Demo(demo::Args),
     Eval(eval::Args),
     Explain(explain::Args),
@@ -59,27 +58,6 @@ enum Job {
     Why(why::Args),
 }
 
-/// Serves as the child process that reads documents for the process that started it, and does nothing else.
-fn extract() -> ExitCode {
-    let Some(bounds) = datasets::Bounds::of_arguments(env::args().skip(2)) else {
-        say("error: this is for dedup-job itself");
-        return ExitCode::from(2);
-    };
-    match datasets::serve(std::io::stdin().lock(), std::io::stdout().lock(), bounds) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(format_args!("error: {error}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn fail(error: &anyhow::Error) -> ExitCode {
-    // Names in an error may hold any characters, but an error is one line.
-    say(cluster::one_line(&format!("error: {error:#}{}", advice(error))));
-    ExitCode::from(exit_code(error))
-}
-
 /// Commit and date of the program, which `scripts/install` gives.
 const COMMIT: Option<&str> = option_env!("DEDUP_JOB_COMMIT");
 
@@ -97,7 +75,7 @@ fn command_line() -> Vec<OsString> {
 fn help(line: &[OsString]) -> Option<String> {
     match line.get(1..) {
         None | Some([]) => Some(Command::command().render_help().to_string()),
-        Some([help, topic]) if help == "help" => help_topics::topic(topic.to_str()?),
+        Some([help, topic]) if help == "help" => topics::topic(topic.to_str()?),
         Some(_) => None,
     }
 }
@@ -125,7 +103,7 @@ fn mistake(error: &clap::Error, line: &[OsString]) -> String {
         return format!("{mistake}; {here}");
     }
     if words().next() == Some("help") {
-        return format!("{mistake}; help knows the commands, and {}", help_topics::TOPICS.join(", "));
+        return format!("{mistake}; help knows the commands, and {}", topics::TOPICS.join(", "));
     }
     let is_near = |tip: &&str| {
         let there = tip.rsplit('\'').nth(1).unwrap_or_default();
@@ -143,12 +121,8 @@ fn print_help(help: impl Display) -> ExitCode {
 fn main() -> ExitCode {
     cluster::exit_on_panic();
     let line = command_line();
-    let first = line.get(1);
-    if first.is_some_and(|first| first.as_os_str() == datasets::EXTRACT) {
-        return extract();
-    }
-    if first.is_some_and(|first| first.as_os_str() == BOUND) {
-        return fail(&become_bound());
+    if let Some(code) = serve_as_child() {
+        return code;
     }
     if let Some(help) = help(&line) {
         return print_help(help);
@@ -178,14 +152,14 @@ fn main() -> ExitCode {
         return launch.run().map_or_else(|error| fail(&error), ExitCode::from);
     }
     #[cfg(feature = "faults")]
-    jobs::launch::faults::arm(command.common.index());
+    runtime::launch::faults::arm(command.common.index());
     let result = match command.job {
         Job::Check(args) => check::run(&command.common, &args),
         Job::Chunk(args) => chunk::run(&command.common, *args),
         Job::Compare(args) => compare::run(&command.common, *args),
         Job::CompareMethods(args) => compare_methods::run(&command.common, &args),
         Job::Completions(args) => shell_files::completions(&args, Command::command()),
-        Job::Dedup(args) => dedup::run(&command.common, *args),
+        Job::Dedup(args) => batch::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
         Job::Eval(args) => eval::run(args),
         Job::Label(args) => label::run(&command.common, &args),

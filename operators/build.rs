@@ -1,5 +1,5 @@
-//! Packs jieba's dictionary for the segmenter (docs/design/0055), and the tables of traditional characters and of
-//! pronunciations (docs/design/0025).
+//! Packs jieba's dictionary for the segmenter (docs/design/features.md), and the tables of traditional characters and of
+//! pronunciations (docs/design/identity.md).
 //!
 //! The dictionary is a file of the package jieba-rs, which does not export it. The package is a dependency of
 //! this script, so it has been unpacked, and its own code says where: `load_dict` calls a reader of ours, which

@@ -1,32 +1,16 @@
 //! These tests check the arrows between packages and rooms, and other rules of ARCHITECTURE.md that no compiler
 //! checks.
 
+mod modules;
+mod packages;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// Returns all Rust files of the repository below `folder`, by their paths in it.
-fn sources(folder: &str) -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
-    let mut folders = vec![root.join(folder)];
-    while let Some(folder) = folders.pop() {
-        let mut entries: Vec<PathBuf> =
-            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        entries.sort();
-        for path in entries {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_dir() && name != "target" && !name.starts_with('.') {
-                folders.push(path);
-            } else if name.ends_with(".rs") {
-                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-                found.push((name, fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    assert!(!found.is_empty(), "no sources in {folder}");
-    found
-}
+use self::modules::{circle, uses};
+use self::packages::{PACKAGES, Package, sources};
 
 /// Returns the identifiers of a source. Everything after `//` in a line counts as a comment.
 fn words(source: &str) -> HashSet<&str> {
@@ -44,20 +28,14 @@ fn name_none_of(folder: &str, forbidden: &[&str], may: impl Fn(&str) -> bool) {
     }
 }
 
-/// Returns the packages of this project that a manifest lists.
-fn dependencies(manifest: &str) -> Vec<String> {
-    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest)).unwrap();
-    let packages = ["jobs", "datasets", "operators", "cluster"].into_iter();
-    let listed = |name: &&str| {
-        let names = [
-            format!("{name}."),
-            format!("{name} "),
-            format!("dedup-{name}"),
-            format!("[dependencies.{name}]"),
-        ];
-        manifest.lines().any(|line| names.iter().any(|name| line.starts_with(name)))
-    };
-    packages.filter(listed).map(str::to_owned).collect()
+/// Returns the packages of this project that a manifest lists as dependencies.
+fn dependencies(manifest: &str) -> HashSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest).join("Cargo.toml");
+    let manifest = fs::read_to_string(path).unwrap();
+    let listed = manifest.split("\n[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    let names = listed.lines().filter_map(|line| line.split(['.', ' ']).next());
+    let ours = ["hbase", "operators", "cluster", "datasets", "runtime", "batch", "nightly", "index", "chunk"];
+    names.filter(|name| ours.contains(name)).map(str::to_owned).collect()
 }
 
 #[test]
@@ -83,57 +61,60 @@ fn the_arrows_between_the_packages_hold() {
     name_none_of("operators/src", &["cluster", "datasets", "jobs"], |file| {
         // In these files `cluster` is a group of near-duplicates. The manifest shows that there is no
         // dependency.
-        ["operators/src/survivors.rs", "operators/src/incremental.rs"].contains(&file)
-            || file.starts_with("operators/src/flow/clusters/")
+        file.starts_with("operators/src/decide/") || file.starts_with("operators/src/flow/clusters/")
     });
     // In that file it is a module of the engine.
     let engine = |file: &str| file == "cluster/src/processes/tests/life.rs";
     name_none_of("cluster/src", &["operators", "datasets", "jobs"], engine);
     name_none_of("datasets/src", &["timely", "method", "flow", "jobs"], all);
-    assert_eq!(dependencies("operators/Cargo.toml"), [""; 0]);
-    assert_eq!(dependencies("cluster/Cargo.toml"), [""; 0]);
-    assert_eq!(dependencies("datasets/Cargo.toml"), ["operators", "cluster"]);
-    assert_eq!(dependencies("Cargo.toml"), ["datasets", "operators", "cluster"]);
+    for package in &PACKAGES {
+        let uses: HashSet<String> = package.uses.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(dependencies(package.manifest), uses, "{}", package.manifest);
+    }
 }
 
-/// Rooms of a package, from low to high: a room uses only those before it.
-const ROOMS: [(&str, &[&str]); 2] = [
-    (
-        "jobs",
-        &[
-            "cli",
-            "launch",
-            "progress",
-            "corpus",
-            "output",
-            "report",
-            "dedup",
-            "state",
-            "nightly",
-            "index",
-            "chunk",
-            "commands",
-            "reproduce",
-        ],
-    ),
-    (
-        "operators/src",
-        &["spill", "text", "fingerprint", "sets", "blocks", "search", "method", "evaluate", "flow"],
-    ),
-];
+#[test]
+fn a_job_without_its_command_line_needs_neither_clap_nor_axum() {
+    for package in ["dedup-batch", "dedup-nightly", "dedup-index", "dedup-chunk"] {
+        let tree = |features: &[&str]| {
+            let mut command = Command::new(env!("CARGO"));
+            command.args([
+                "tree",
+                "--locked",
+                "--offline",
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "-p",
+                package,
+            ]);
+            let output = command.args(features).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let names = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(&format!("{name} v")));
+        let tree_without = tree(&[]);
+        assert!(!names(&tree_without, "clap") && !names(&tree_without, "axum"), "{package}: {tree_without}");
+        assert!(names(&tree(&["--features", "cli"]), "clap"), "the check finds nothing");
+    }
+}
 
 #[test]
 fn the_arrows_between_the_rooms_hold() {
-    for (package, rooms) in ROOMS {
-        for (height, room) in rooms.iter().enumerate() {
-            for (name, source) in sources(&format!("{package}/{room}")) {
-                for above in &rooms[height + 1..] {
-                    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
-                    let named = code.filter(|line| line.contains(&format!("crate::{above}::")));
-                    assert_eq!(named.collect::<Vec<_>>(), [""; 0], "{name} is below {above}");
-                }
+    for package in &PACKAGES {
+        let uses = uses(package);
+        let room = |module: &str| module.split("::").next().unwrap_or_default().to_owned();
+        let height = |module: &str| package.rooms.iter().position(|other| *other == room(module));
+        for (module, used) in uses.iter().flat_map(|(module, used)| used.iter().map(move |one| (module, one)))
+        {
+            if let (Some(here), Some(there)) = (height(module), height(used)) {
+                assert!(there <= here, "{}: {module} uses {used}", package.sources);
             }
         }
+        let rooms: HashSet<String> = uses.keys().map(|module| room(module)).collect();
+        let missing: Vec<_> = package.rooms.iter().filter(|room| !rooms.contains(**room)).collect();
+        assert_eq!(missing, [&""; 0], "{}", package.sources);
     }
 }
 
@@ -144,8 +125,7 @@ const SHARED_NAMES: [&str; 2] = ["Args", "Error"];
 fn no_two_types_have_one_name() {
     let mut named = HashMap::<String, String>::new();
     let is_test = |name: &str| name.contains("/tests") || name.ends_with("testing.rs");
-    let packages = ["jobs", "operators/src", "datasets/src", "cluster/src"];
-    for (name, source) in packages.iter().flat_map(|package| sources(package)) {
+    for (name, source) in PACKAGES.iter().flat_map(Package::files) {
         let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
         let types = code.lines().filter_map(|line| {
             // Those of modules, not of functions or traits.
@@ -167,7 +147,7 @@ fn no_two_types_have_one_name() {
 fn unsafe_code_is_in_three_files() {
     name_none_of("", &["unsafe"], |file| {
         let kernels = ["operators/src/fingerprint/hamming.rs", "operators/src/fingerprint/sketch_list.rs"];
-        kernels.contains(&file) || ["jobs/cli/allocator.rs", "tests/layers.rs"].contains(&file)
+        kernels.contains(&file) || ["jobs/runtime/cli/allocator.rs", "tests/layers.rs"].contains(&file)
     });
 }
 
@@ -178,7 +158,7 @@ fn files_are_short_and_named_after_what_they_hold() {
         let vague = name.split('/').any(|part| none.contains(&part.trim_end_matches(".rs")));
         assert!(!vague, "{name} does not say what it holds");
         // Nobody reads what a compiler has written; what it was written from stands beside it.
-        let is_generated = name == "cluster/src/hbase/gateway.rs";
+        let is_generated = name == "cluster/hbase/gateway.rs";
         let lines = source.lines().count();
         assert!(lines <= 400 || is_generated, "{name} has {lines} lines");
     }
@@ -202,6 +182,42 @@ fn files_that_the_architecture_names_are_there() {
     assert!(named > 50, "{named} files are named");
 }
 
+/// Returns all documents of the repository, by their paths in it.
+fn documents() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["", "docs", "docs/design", "docs/guide", "docs/guide/zh", "docs/papers"];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let documents = paths.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let named = |path: PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+    documents.map(|path| (named(path.clone()), fs::read_to_string(&path).unwrap())).collect()
+}
+
+#[test]
+fn links_between_documents_lead_to_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut followed = 0;
+    for (name, text) in documents() {
+        let folder = root.join(&name).parent().unwrap().to_owned();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains(':')) {
+            assert!(folder.join(link).exists(), "{name} leads to {link}");
+            followed += 1;
+        }
+    }
+    assert!(followed > 100, "{followed} links");
+    for (name, source) in sources("") {
+        let pages = source.split("docs/").skip(1).filter_map(|rest| rest.split_inclusive(".md").next());
+        let is_path = |page: &&str| page.ends_with(".md") && !page.contains(|c: char| c.is_whitespace());
+        for page in pages.filter(is_path) {
+            assert!(
+                root.join("docs").join(page).exists() || name.starts_with("tests/layers"),
+                "{name} names docs/{page}"
+            );
+        }
+    }
+}
+
 #[test]
 fn folders_are_small() {
     let mut files = HashMap::<String, usize>::new();
@@ -218,126 +234,13 @@ fn nothing_is_left_unfinished() {
     name_none_of("", &marks, |file| file == "tests/layers.rs");
 }
 
-/// Modules of a package by the files that hold them: `output::folder::lock` of `jobs/output/folder/lock.rs`.
-fn modules(package: &str) -> HashMap<String, String> {
-    let is_test = |name: &str| name.contains("/tests");
-    let sources =
-        sources(package).into_iter().filter(|(name, _)| !is_test(name) && !name.ends_with("main.rs"));
-    let module = |(name, source): (String, String)| {
-        let path = name[package.len() + 1..].trim_end_matches(".rs");
-        let path = path.trim_end_matches("/mod").trim_end_matches("lib").replace('/', "::");
-        // Inline tests may use any file of the package.
-        let code = source.split("\nmod tests {").next().unwrap().to_owned();
-        let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
-        (path, lines.collect::<Vec<_>>().join("\n"))
-    };
-    sources.map(module).collect()
-}
-
-/// Returns the paths that a piece of code names from `crate`, `super` or `self`, with braces written out.
-fn paths(code: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for start in ["crate::", "super::", "self::"] {
-        for (at, _) in code.match_indices(start) {
-            let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-            if code[..at].chars().next_back().is_none_or(|before| !is_part(before)) {
-                let end = code[at..].find(|c| !is_part(c)).map_or(code.len(), |length| at + length);
-                match code[end..].strip_prefix('{').filter(|_| code[..end].ends_with(':')) {
-                    Some(inner) => {
-                        found.extend(alternatives(inner).map(|name| code[at..end].to_owned() + &name))
-                    }
-                    None => found.push(code[at..end].to_owned()),
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Returns the names between the brace that has just been opened and the one that closes it: of
-/// `a::{b, c}, d}` they are `a::b`, `a::c` and `d`.
-fn alternatives(inner: &str) -> impl Iterator<Item = String> {
-    let (mut prefixes, mut name, mut found) = (vec![String::new()], String::new(), Vec::new());
-    for c in inner.chars() {
-        match c {
-            '{' => prefixes.push(prefixes.last().unwrap().clone() + &std::mem::take(&mut name)),
-            ',' | '}' => {
-                if !name.is_empty() {
-                    found.push(prefixes.last().unwrap().clone() + &std::mem::take(&mut name));
-                }
-                if c == '}' {
-                    prefixes.pop();
-                    if prefixes.is_empty() {
-                        break;
-                    }
-                }
-            }
-            c if c.is_whitespace() => {}
-            c => name.push(c),
-        }
-    }
-    found.into_iter()
-}
-
-/// Returns the module that holds what `path` names, as seen from module `here`. A name that a module only
-/// passes on (`pub use`) belongs to the module that it comes from.
-fn holder(modules: &HashMap<String, String>, here: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = path.split("::").collect();
-    let mut at: Vec<&str> = here.split("::").filter(|part| !part.is_empty()).collect();
-    match parts.remove(0) {
-        "crate" => at.clear(),
-        "super" => drop(at.pop()),
-        _ => {}
-    }
-    while parts.first() == Some(&"super") {
-        at.pop();
-        parts.remove(0);
-    }
-    at.extend(parts);
-    let depth = (0..=at.len()).rev().find(|&depth| modules.contains_key(&at[..depth].join("::")))?;
-    let module = at[..depth].join("::");
-    let passed_on = at.get(depth).and_then(|name| {
-        let uses =
-            modules[&module].split("pub").filter_map(|rest| rest.split_once("use ").map(|(_, path)| path));
-        let paths = uses.flat_map(|path| paths(path.split(';').next().unwrap_or_default()));
-        paths.into_iter().find(|path| path.rsplit("::").next() == Some(name))
-    });
-    match passed_on.filter(|path| path.starts_with("self::")) {
-        Some(path) => holder(modules, &module, &path),
-        None => Some(module),
-    }
-}
-
-/// Returns a module from which `at` can be reached again by going along `uses`, if there is any.
-fn circle<'a>(uses: &'a HashMap<String, HashSet<String>>, at: &'a str) -> Option<Vec<&'a str>> {
-    let (mut ways, mut seen) = (vec![vec![at]], HashSet::new());
-    while let Some(way) = ways.pop() {
-        for next in &uses[*way.last().unwrap()] {
-            if next == at {
-                return Some(way);
-            }
-            if seen.insert(next) {
-                ways.push(way.iter().copied().chain([next.as_str()]).collect());
-            }
-        }
-    }
-    None
-}
-
 #[test]
 fn no_two_files_use_each_other() {
-    for package in ["jobs", "operators/src", "datasets/src", "cluster/src"] {
-        let modules = modules(package);
-        let uses: HashMap<String, HashSet<String>> = modules
-            .iter()
-            .map(|(module, code)| {
-                let used = paths(code).into_iter().filter_map(|path| holder(&modules, module, &path));
-                (module.clone(), used.filter(|used| used != module).collect())
-            })
-            .collect();
-        assert!(uses.values().map(HashSet::len).sum::<usize>() > modules.len(), "the check finds nothing");
-        let mut circles: Vec<_> = modules.keys().filter_map(|module| circle(&uses, module)).collect();
+    for package in &PACKAGES {
+        let uses = uses(package);
+        assert!(uses.values().any(|used| !used.is_empty()), "the check finds nothing");
+        let mut circles: Vec<_> = uses.keys().filter_map(|module| circle(&uses, module)).collect();
         circles.sort();
-        assert_eq!(circles, Vec::<Vec<&str>>::new(), "{package}");
+        assert_eq!(circles, Vec::<Vec<&str>>::new(), "{}", package.sources);
     }
 }

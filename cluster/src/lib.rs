@@ -1,9 +1,8 @@
-//! File systems that a job reads and writes, tables of HBase, and the threads and processes that it runs on.
+//! File systems that a job reads and writes, and the threads and processes that it runs on.
 //!
-//! This crate knows bytes, rows and workers. It uses no other crate of the workspace, and does not know what a
+//! This crate knows bytes and workers. It uses no other crate of the workspace, and does not know what a
 //! document is.
 
-pub mod hbase;
 mod panics;
 mod processes;
 pub mod runs;
@@ -20,6 +19,7 @@ pub use stores::local::Local;
 pub use stores::location::Stores;
 pub use stores::name::{NameBelow, one_line, path_of_text, text_of_path};
 pub use stores::object::{Bucket, ObjectLimits};
+pub use stores::remote::Backoff;
 pub use stores::store::{
     Blob, BlobReader, Entry, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
 };

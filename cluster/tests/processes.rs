@@ -14,7 +14,7 @@ use timely::container::CapacityContainerBuilder;
 use timely::dataflow::InputHandle;
 use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 
-/// Time within which a panic or a kill must end all processes, as docs/design/0045 requires.
+/// Time within which a panic or a kill must end all processes, as docs/design/processes.md requires.
 const SOON: Duration = Duration::from_secs(3);
 /// Time within which a frozen process must end all others.
 const FROZEN: Duration = Duration::from_secs(15);

@@ -11,7 +11,7 @@ use super::store::{
     ChunkIndex, ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader, frozen,
 };
 use super::trial_restore::TrialRestore;
-use crate::cli::terminal::print;
+use runtime::cli::terminal::print;
 
 /// Number of files that are looked at together.
 const BATCH_FILES: usize = 1 << 10;
@@ -183,7 +183,7 @@ fn check_file(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::store::{ChunkId, ChunkPackWriter, ChunkRun, PutClaim, SnapshotCounts, SnapshotWriter};
+    use crate::store::{ChunkId, ChunkPackWriter, ChunkRun, PutClaim, SnapshotCounts, SnapshotWriter};
 
     /// Makes a store with a snapshot of some files of one chunk each, whose hashes are those of `hashed`. Returns its folder.
     fn store_of(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -6,7 +6,7 @@ use cluster::{Stores, one_line};
 use serde_json::json;
 
 use super::store::{ChunkStore, SnapshotReader};
-use crate::cli::terminal::{print, say};
+use runtime::cli::terminal::{print, say};
 
 /// Prints a line for each snapshot, or for each file of one. Returns 0.
 ///

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 
 use super::store::SnapshotManifest;
-use crate::cli::exit::WrongUse;
+use runtime::cli::exit::WrongUse;
 
 /// Filter for files by their names: each name chooses the file of that name and all files below a folder of that name.
 /// Without names every file is chosen.

@@ -11,9 +11,9 @@ use super::store::{
     ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen,
     living_claims, now, time_of_store,
 };
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::{print, say};
-use crate::output::{Lock, LockOwner, vanish};
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::{print, say};
+use runtime::output::{Lock, LockOwner, vanish};
 
 /// A pack is written again if more than one in so many of its bytes is wanted by nobody.
 const UNUSED_SHARE: u64 = 5;
@@ -79,7 +79,7 @@ fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
 /// Removes what no snapshot wants. Returns 0.
 ///
 /// # Errors
-/// Those of the store, and [`crate::Locked`] when another prune is at work.
+/// Those of the store, and [`runtime::Locked`] when another prune is at work.
 pub(super) fn prune(args: &PruneArgs, quiet: bool) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), &args.store)?;
     if args.dry_run {

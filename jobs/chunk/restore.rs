@@ -15,10 +15,10 @@ use tempfile::Builder;
 use super::args::RestoreArgs;
 use super::name_filter::NameFilter;
 use super::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
-use crate::corpus::at_once::each_with;
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::say;
+use runtime::corpus::at_once::each_with;
 
 /// Number of files that the workers share at a time.
 const BATCH_FILES: usize = 1 << 10;

@@ -9,7 +9,7 @@ use blake3::Hasher;
 use datasets::Extractors;
 
 use super::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest};
-use crate::corpus::at_once::each_with;
+use runtime::corpus::at_once::each_with;
 
 /// Restorer that throws away what it makes, and compares the hash of every file with that of the file that was put.
 ///

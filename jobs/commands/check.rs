@@ -3,14 +3,14 @@
 use anyhow::{Context, Result, bail};
 use cluster::{Store, Stores, one_line};
 
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::{print, say};
-use crate::cli::values::paths;
-use crate::corpus::at_once::each;
-use crate::corpus::output_layout::{SUCCESS, is_begun};
-use crate::corpus::own_outputs::is_output;
-use crate::output::{Difference, OutputFile, SuccessList, found_below, hash, read};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::{print, say};
+use runtime::cli::values::paths;
+use runtime::corpus::at_once::each;
+use runtime::corpus::output_layout::{SUCCESS, is_begun};
+use runtime::corpus::own_outputs::is_output;
+use runtime::output::{Difference, OutputFile, SuccessList, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use super::eval::pair_scores;
 use super::labels::{LabelOptions, Labels};
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::piped::PipedInputs;
-use crate::cli::temporary::TemporaryFolder;
-use crate::cli::terminal::{grouped, print};
-use crate::cli::values::{paths, text_of_file};
-use crate::corpus::input::InputOptions;
-use crate::dedup::finished::Finished;
+use batch::finished::Finished;
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::piped::PipedInputs;
+use runtime::cli::temporary::TemporaryFolder;
+use runtime::cli::terminal::{grouped, print};
+use runtime::cli::values::{paths, text_of_file};
+use runtime::corpus::input::InputOptions;
 
 /// Run several methods on one corpus, and show side by side what they keep, what they cost and where they differ
 ///

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use datasets::{Synthetic, SyntheticDoc, SyntheticMixture};
 use serde_json::json;
 
-use crate::cli::exit::WrongUse;
+use runtime::cli::exit::WrongUse;
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///

@@ -12,22 +12,22 @@ use operators::{Cost, Curve, DocId, Matches, Pair};
 use serde_json::json;
 
 use super::plot::Plot;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::report_file::ReportFile;
-use crate::cli::temporary::TemporaryFolder;
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
-use crate::corpus::input::{Census, Input, InputOptions};
-use crate::corpus::run::Run;
-use crate::corpus::sample::Sample;
-use crate::dedup::corpus_counts;
-use crate::dedup::options::Verification;
-use crate::dedup::pipeline::NoEarlier;
-use crate::dedup::pipeline::{CorpusSearch, SearchResult, find, map};
-use crate::output::summary::skew;
-use crate::progress::Progress;
-use crate::progress::usage::ResourceUsage;
+use batch::corpus_counts;
+use batch::options::Verification;
+use batch::pipeline::NoEarlier;
+use batch::pipeline::{CorpusSearch, SearchResult, find, map};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::report_file::ReportFile;
+use runtime::cli::temporary::TemporaryFolder;
+use runtime::cli::terminal::print;
+use runtime::cli::values::paths;
+use runtime::corpus::input::{Census, Input, InputOptions};
+use runtime::corpus::run::Run;
+use runtime::corpus::sample::Sample;
+use runtime::output::summary::skew;
+use runtime::progress::Progress;
+use runtime::progress::usage::ResourceUsage;
 
 /// Say what a method does, and what a job with it would find and cost
 ///

@@ -15,18 +15,18 @@ use serde_json::json;
 use super::labels::draw::{LEAST, StratifiedDraw};
 use super::labels::table::{LABELS, LabelTable, LabelledRow};
 use super::side_by_side::TextLayout;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::report_file::ReportFile;
-use crate::cli::temporary::TemporaryFolder;
-use crate::cli::values::{paths, text_of_file};
-use crate::corpus::input::{Census, Input, InputDocument};
-use crate::corpus::run::Run;
-use crate::corpus::sample::Sample;
-use crate::dedup::finished::Finished;
-use crate::dedup::pipeline::NoEarlier;
-use crate::dedup::pipeline::{CorpusSearch, find, map};
-use crate::progress::Progress;
+use batch::finished::Finished;
+use batch::pipeline::NoEarlier;
+use batch::pipeline::{CorpusSearch, find, map};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::report_file::ReportFile;
+use runtime::cli::temporary::TemporaryFolder;
+use runtime::cli::values::{paths, text_of_file};
+use runtime::corpus::input::{Census, Input, InputDocument};
+use runtime::corpus::run::Run;
+use runtime::corpus::sample::Sample;
+use runtime::progress::Progress;
 
 /// Label pairs of documents in the terminal, for eval and tune
 ///

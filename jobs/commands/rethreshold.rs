@@ -9,27 +9,27 @@ use cluster::Stores;
 use operators::flow::{FoundMatches, reads};
 use operators::{DocId, Matches, Merit, Pair, Resolve, Similarity, SpillBudget};
 
-use crate::Common;
-use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
-use crate::cli::values::paths;
-use crate::corpus::run::Run;
-use crate::dedup::corpus_counts;
-use crate::dedup::decide::{Decided, Decider};
-use crate::dedup::dedup_job::DedupJob;
-use crate::dedup::finished::Finished;
-use crate::dedup::guards::Guards;
-use crate::dedup::ignored_lines::CountedLines;
-use crate::dedup::keep::Keep;
-use crate::dedup::options::Verification;
-use crate::dedup::pipeline::{SearchResult, SideCounts};
-use crate::output::rejects::Rejects;
-use crate::output::summary::Summary;
-use crate::output::tables::PairsOf;
-use crate::output::{JobEnd, OutputArgs, OutputFolder, OutputJob};
-use crate::progress::Stage;
-use crate::report::ReportArgs;
-use crate::report::lengths::LengthCounts;
+use batch::corpus_counts;
+use batch::decide::{Decided, Decider};
+use batch::dedup_job::DedupJob;
+use batch::finished::Finished;
+use batch::guards::Guards;
+use batch::ignored_lines::CountedLines;
+use batch::keep::Keep;
+use batch::options::Verification;
+use batch::pipeline::{SearchResult, SideCounts};
+use runtime::Common;
+use runtime::cli::configuration::Configuration;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::values::paths;
+use runtime::corpus::run::Run;
+use runtime::output::rejects::Rejects;
+use runtime::output::summary::Summary;
+use runtime::output::tables::PairsOf;
+use runtime::output::{JobEnd, OutputArgs, OutputFolder, OutputJob};
+use runtime::progress::Stage;
+use runtime::report::ReportArgs;
+use runtime::report::lengths::LengthCounts;
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap_complete::Shell;
 
-use crate::cli::terminal::print;
+use runtime::cli::terminal::print;
 
 /// Print the completions of a shell: bash, zsh or fish
 #[derive(clap::Args)]

@@ -11,11 +11,11 @@ use operators::{DocId, Similarity, hash};
 use serde_json::json;
 
 use super::side_by_side::TextLayout;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
-use crate::dedup::finished::{Finished, PairRow};
+use batch::finished::{Finished, PairRow};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::print;
+use runtime::cli::values::paths;
 
 /// Show pairs of a finished output side by side, with the difference marked
 ///

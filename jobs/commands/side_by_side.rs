@@ -9,7 +9,7 @@ use terminal_size::{Width, terminal_size};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::report::marked::{differences, words};
+use runtime::report::marked::{differences, words};
 
 /// Layout of two texts.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::env::consts::{ARCH, OS};
 use anyhow::Result;
 use operators::fingerprint::hamming::Kernel;
 
-use crate::Common;
-use crate::cli::terminal::print;
+use runtime::Common;
+use runtime::cli::terminal::print;
 
 /// Print the version; with --verbose also the commit, the date, the features and the kernels in use
 #[derive(clap::Args)]

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use super::pair_trace::trace;
 use super::show::how_alike;
-use crate::Common;
-use crate::cli::exit::{Failure, WrongUse};
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
-use crate::corpus::input::InputDocument;
-use crate::dedup::corpus_counts;
-use crate::dedup::finished::{Finished, MemberRow, PairRow};
-use crate::dedup::ignored_lines::CountedLines;
+use batch::corpus_counts;
+use batch::finished::{Finished, MemberRow, PairRow};
+use batch::ignored_lines::CountedLines;
+use runtime::Common;
+use runtime::cli::exit::{Failure, WrongUse};
+use runtime::cli::terminal::print;
+use runtime::cli::values::paths;
+use runtime::corpus::input::InputDocument;
 
 /// Number of pairs of a document that are listed.
 const PAIRS: usize = 10;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::query::QueryAnswer;
-use crate::Common;
-use crate::cli::terminal::print;
+use runtime::Common;
+use runtime::cli::terminal::print;
 
 /// Prints a line of JSON.
 pub(super) fn print_line(line: impl Serialize) -> Result<()> {

@@ -11,7 +11,7 @@ use super::hidden_changes::{HiddenChanges, HiddenRemoval, ShownChange, follower_
 use super::index_folder::{IndexFolder, MEMORY_BYTES};
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter, Topic, TopicReader};
-use crate::cli::exit::while_running;
+use runtime::cli::exit::while_running;
 
 /// Number of documents after which changes are made durable.
 const GROUP: usize = 1000;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use cluster::{Blob, Entry, Error, Output, Rename, Showing, Store, path_of_text};
 
-use crate::cli::exit::Locked;
+use runtime::cli::exit::Locked;
 
 /// The lock of the folder of an index, which ends with its process.
 pub(super) struct FolderLock {

@@ -3,19 +3,21 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::cli::exit::WrongUse;
-use crate::cli::values::{ids_of_file, paths, text_of_file};
+use runtime::cli::exit::WrongUse;
+#[cfg(feature = "cli")]
+use runtime::cli::values::paths;
+use runtime::cli::values::{ids_of_file, text_of_file};
 
 /// A file of ids.
-#[derive(clap::Args)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub(super) struct IdsArgs {
     /// File of ids, one a line
-    #[arg(value_name = "IDS", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(value_name = "IDS", value_parser = paths()))]
     ids: String,
     /// The file has JSON lines with "id", as export and query print them
     ///
     /// Only so can an id be deleted that is empty, has a line break, or ends with a carriage return.
-    #[arg(long)]
+    #[cfg_attr(feature = "cli", arg(long))]
     json: bool,
 }
 

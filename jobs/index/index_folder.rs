@@ -20,9 +20,9 @@ use super::hidden_changes::{Follower, HiddenChanges};
 use super::replay::{DROPPED, Replay, remove_topic};
 use super::settings::{self, IndexSettings, read_settings};
 use super::topics::Topic;
-use crate::Common;
-use crate::cli::exit::{WrongUse, while_running};
-use crate::output::{read_sealed, write_sealed};
+use runtime::Common;
+use runtime::cli::exit::{WrongUse, while_running};
+use runtime::output::{read_sealed, write_sealed};
 
 /// File with the settings of an index, and its name while the index is being built.
 pub(super) const SETTINGS: &str = "index.json";
@@ -129,7 +129,7 @@ impl IndexFolder {
     /// Opens an index to change it. `wait`: how long to wait for the process that is changing it.
     ///
     /// # Errors
-    /// [`WrongUse`] when there is no index; [`Locked`](crate::cli::exit::Locked) when another process is changing it.
+    /// [`WrongUse`] when there is no index; [`Locked`](runtime::cli::exit::Locked) when another process is changing it.
     pub fn open(path: &str, lexicon: &Lexicon, wait: Duration) -> Result<Self> {
         IndexFolder::open_on(Arc::new(Local), path, lexicon, wait)
     }

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use operators::{DocBatch, Reject};
 
 use super::args::CorpusArgs;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::corpus::input::Input;
-use crate::corpus::splits::SplitReader;
-use crate::progress::{Progress, Stage};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::corpus::input::Input;
+use runtime::corpus::splits::SplitReader;
+use runtime::progress::{Progress, Stage};
 
 /// Number of batches that wait for a worker, and of results that wait for the caller, for each worker.
 const WAITING: usize = 2;
@@ -19,7 +19,7 @@ const WAITING: usize = 2;
 /// Opens the corpus that a tool is for.
 ///
 /// # Errors
-/// Those of [`InputOptions::open`](crate::corpus::input::InputOptions::open), and [`WrongUse`] when a file belongs to a nightly
+/// Those of [`InputOptions::open`](runtime::corpus::input::InputOptions::open), and [`WrongUse`] when a file belongs to a nightly
 /// state, whose bytes are no documents.
 pub(super) fn open_corpus(common: &Common, corpus: &CorpusArgs) -> Result<Input> {
     let mut input = corpus.input.open(&corpus.inputs, common.workers())?;

@@ -14,7 +14,7 @@ use anyhow::Result;
 
 use super::index_folder::{IndexFolder, LOG_FLOOR, LogFloor};
 use super::topics::{FlushJob, MergeJob, MergedSegment, SegmentEntry, Topic};
-use crate::output::write_sealed;
+use runtime::output::write_sealed;
 
 /// Number of bytes of documents in memory up to which a topic may stay in the log when others are written.
 const SMALL_BYTES: usize = 1 << 20;

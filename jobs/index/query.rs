@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::index_folder::IndexFolder;
 use super::topics::{IndexCandidate, IndexedDoc, PreparedDoc, QueryWork, TopicReader};
-use crate::cli::exit::WrongUse;
+use runtime::cli::exit::WrongUse;
 
 /// Largest number of documents of matching texts that are counted for one query.
 const MOST_COUNTED: usize = 10_000;

@@ -9,10 +9,10 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::exit::WrongUse;
-use crate::corpus::input::hash_of_words;
-use crate::dedup::options::{Verification, refuse_given};
-use crate::output::read_sealed;
+use batch::options::{Verification, refuse_given};
+use runtime::cli::exit::WrongUse;
+use runtime::corpus::input::hash_of_words;
+use runtime::output::read_sealed;
 
 /// Version of the format of an index.
 const FORMAT: u32 = 4;

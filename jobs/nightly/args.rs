@@ -7,79 +7,81 @@ use anyhow::{Result, bail};
 
 use super::options::{NightlyOptions, PinnedOptions};
 use super::partitions::Partition;
-use crate::cli::exit::WrongUse;
-use crate::cli::values::paths;
-use crate::dedup::guards::Guards;
-use crate::dedup::memory::MemoryOptions;
-use crate::dedup::options::RefusedLines;
-use crate::output::OutputArgs;
-use crate::report::ReportArgs;
 use crate::state::{NightEntry, Pinned, StateManifest};
+use batch::guards::Guards;
+use batch::memory::MemoryOptions;
+use batch::options::RefusedLines;
+use runtime::cli::exit::WrongUse;
+#[cfg(feature = "cli")]
+use runtime::cli::values::paths;
+use runtime::output::OutputArgs;
+use runtime::report::ReportArgs;
 
 /// Help of an option that several nights may share.
 const SUMMARY_OF_NIGHT: &str =
     "Write the numbers of the run to this file as JSON; with --since those of the last night";
 
 /// Options of a night.
-#[derive(Clone, Debug, clap::Args)]
-#[command(mut_arg("summary_json", |arg| arg.help(SUMMARY_OF_NIGHT)))]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+#[cfg_attr(feature = "cli", command(mut_arg("summary_json", |arg| arg.help(SUMMARY_OF_NIGHT))))]
 pub(super) struct NightArgs {
     /// Whether the night may have neither input nor withdrawals, because its partition is empty.
-    #[arg(skip)]
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub empty: bool,
     /// The recorded input and options, for a night that is run again.
-    #[arg(skip)]
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub again: Option<NightAgain>,
     /// Files, folders, globs or comma lists of them; with --since, the folder that holds the partitions
-    #[arg(value_name = "INPUT", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(value_name = "INPUT", value_parser = paths()))]
     pub inputs: Vec<String>,
     /// Folder of the state, local, on HDFS or in an object store; the first night makes it
-    #[arg(long, value_name = "FOLDER", required = true, value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FOLDER", required = true, value_parser = paths()))]
     pub state: Option<String>,
     /// Output folder of the night; with --since, the folder for the outputs of all partitions
-    #[arg(long, value_name = "FOLDER", required = true, value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FOLDER", required = true, value_parser = paths()))]
     pub output: Option<String>,
     /// Name of the night; by default the last part of the output's name
-    #[arg(long, value_name = "NAME")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub night: Option<String>,
     /// Take the partitions of the input that have a _SUCCESS and that the state does not have yet, in the order of
     /// their names, each into an output of its own
-    #[arg(long, value_name = "WHEN")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "WHEN"))]
     pub since: Option<Since>,
     /// Name of the partitions' folders before the =, for --since
-    #[arg(long, value_name = "NAME", default_value = "dt", requires = "since")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", default_value = "dt", requires = "since"))]
     pub partition: String,
     /// Stay, and take further partitions as they are completed; SIGTERM ends it after the night in hand
-    #[arg(long, requires = "since")]
+    #[cfg_attr(feature = "cli", arg(long, requires = "since"))]
     pub follow: bool,
     /// Serve metrics for Prometheus as http://ADDRESS/metrics, such as 127.0.0.1:9400, while --follow stays
     ///
     /// Anyone who reaches the address can read them. They hold names of folders and numbers, and no documents.
-    #[arg(long, value_name = "ADDRESS", requires = "follow")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "ADDRESS", requires = "follow"))]
     pub metrics_address: Option<SocketAddr>,
     /// Seconds between two looks for further partitions, for --follow
-    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "follow",
-        value_parser = clap::value_parser!(u64).range(1..))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SECONDS", default_value = "60", requires = "follow",
+        value_parser = clap::value_parser!(u64).range(1..)))]
     pub poll: u64,
     /// Seconds to wait while another run is writing the state; 0 ends at once with exit code 11
-    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SECONDS", default_value = "0"))]
     pub wait: u64,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub given: PinnedOptions,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub options: NightlyOptions,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub refused: RefusedLines,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub memory: MemoryOptions,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
-    #[arg(long, value_name = "N")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub max_rejects: Option<u64>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub guards: Guards,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub report: ReportArgs,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub output_args: OutputArgs,
 }
 
@@ -93,7 +95,8 @@ pub(super) struct NightAgain {
 }
 
 /// First partition that is taken.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub(super) enum Since {
     /// The first that the state does not have.
     Last,

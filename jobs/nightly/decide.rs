@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use super::options::NightlyOptions;
-use crate::dedup::decide::Decided;
-use crate::dedup::keep::KeepOrder;
-use crate::dedup::options::DedupOptions;
-use crate::dedup::stars::{StarEncoder, StarWriter, by_survivor};
-use crate::dedup::tally::Tally;
-use crate::dedup::verdicts::DecidedDocs;
-use crate::output::OutputFolder;
-use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable, PairTable, PairsOf};
 use crate::state::{
     EarlierDocs, GOES, HAS_TEXT, NO_MEMBER, NO_PARENT, NightState, OF_TEXT, RunEntry, StateManifest,
     StateTable, number_of,
 };
+use batch::decide::Decided;
+use batch::keep::KeepOrder;
+use batch::options::DedupOptions;
+use batch::stars::{StarEncoder, StarWriter, by_survivor};
+use batch::tally::Tally;
+use batch::verdicts::DecidedDocs;
+use runtime::output::OutputFolder;
+use runtime::output::tables::{ClusterTable, CorrectionRow, CorrectionTable, PairTable, PairsOf};
 
 /// Rules by which the clusters of a night are decided, the folder of the tables, and the state.
 pub(crate) struct NightDecider {

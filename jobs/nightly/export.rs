@@ -11,9 +11,9 @@ use operators::{DocId, Matches, Member, Merit, Reason, Similarity};
 use parquet::arrow::ArrowWriter;
 
 use super::options::{Policy, night_of};
-use crate::cli::exit::WrongUse;
-use crate::output::tables::reason;
 use crate::state::{EarlierDocs, StateFolder, StateManifest, StateTable, doc_of, found, merit_of, number_of};
+use runtime::cli::exit::WrongUse;
+use runtime::output::tables::reason;
 
 /// Number of rows that are written at once.
 const BATCH_ROWS: usize = 1 << 13;

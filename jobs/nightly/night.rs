@@ -13,22 +13,22 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::args::NightArgs;
 use super::night_work::NightWork;
-use crate::Common;
-use crate::cli::configuration::{Configuration, deciding};
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
-use crate::cli::values::{id_lines, without_cr};
-use crate::corpus::plan::Plan;
-use crate::corpus::run::Run;
-use crate::corpus::same_input::check_same_input;
-use crate::dedup::corpus_counts;
-use crate::dedup::dedup_job::{Companion, DedupJob};
-use crate::dedup::options::DedupOptions;
-use crate::output::{Key, OutputJob};
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, StateFolder, StateManifest, number_of,
     stamp_of,
 };
+use batch::corpus_counts;
+use batch::dedup_job::{Companion, DedupJob};
+use batch::options::DedupOptions;
+use runtime::Common;
+use runtime::cli::configuration::{Configuration, deciding};
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::say;
+use runtime::cli::values::{id_lines, without_cr};
+use runtime::corpus::plan::Plan;
+use runtime::corpus::run::Run;
+use runtime::corpus::same_input::check_same_input;
+use runtime::output::{Key, OutputJob};
 
 /// Runs a night as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub(super) fn run_night(common: &Common, args: NightArgs) -> Result<u8> {

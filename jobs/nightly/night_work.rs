@@ -14,16 +14,16 @@ use operators::{DocId, Sides, SpillBudget};
 use super::args::NightArgs;
 use super::decide::{NightDecided, NightDecider, NightRows};
 use super::earlier::StateSearch;
-use crate::dedup::corpus_counts;
-use crate::dedup::decide::Decided;
-use crate::dedup::dedup_job::DedupJob;
-use crate::dedup::pipeline::{CorpusSearch, SearchResult, find, map};
-use crate::output::summary::Summary;
-use crate::output::{JobEnd, OutputFolder};
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, RunEntry, StateManifest, StateTable,
     StatisticsFile, number_of,
 };
+use batch::corpus_counts;
+use batch::decide::Decided;
+use batch::dedup_job::DedupJob;
+use batch::pipeline::{CorpusSearch, SearchResult, find, map};
+use runtime::output::summary::Summary;
+use runtime::output::{JobEnd, OutputFolder};
 
 /// Inputs of the work of a claimed night.
 pub(super) struct NightWork<'a> {

@@ -10,52 +10,55 @@ use operators::text::features::Lexicon;
 use operators::{DocId, Merit, Resolve};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::configuration::{optional_text, text};
-use crate::cli::exit::WrongUse;
-use crate::cli::values::paths;
-use crate::corpus::input::{InputOptions, hash_of_words};
-use crate::dedup::keep::{Keep, KeepOrder, KeepRank};
-use crate::dedup::options::{DedupOptions, Verification};
-use crate::dedup::write::WriteOptions;
-use crate::output::tables::PairsOf;
 use crate::state::{Numbering, Pinned, StateManifest};
+use batch::keep::{Keep, KeepOrder, KeepRank};
+use batch::options::{DedupOptions, Verification};
+use batch::write::WriteOptions;
+use runtime::cli::configuration::{optional_text, text};
+use runtime::cli::exit::WrongUse;
+#[cfg(feature = "cli")]
+use runtime::cli::values::paths;
+use runtime::corpus::input::{InputOptions, hash_of_words};
+use runtime::output::tables::PairsOf;
 
 /// Options that decide the result of a night, as they are parsed and as `_SUCCESS` records them.
-#[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct NightlyOptions {
-    #[arg(skip)]
+    #[cfg_attr(feature = "cli", arg(skip))]
     #[serde(with = "text")]
     pub method: Spec,
-    #[arg(skip)]
+    #[cfg_attr(feature = "cli", arg(skip))]
     #[serde(with = "optional_text")]
     pub verify: Option<Verification>,
-    #[arg(skip)]
+    #[cfg_attr(feature = "cli", arg(skip))]
     #[serde(with = "text")]
     pub policy: Policy,
     /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
-    #[arg(long, value_name = "FILE", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", value_parser = paths()))]
     pub retract: Option<String>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     #[serde(flatten)]
     pub input: InputOptions,
     /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier output
     ///
     /// By default the first night counts them. The state keeps them, and all nights use the same.
-    #[arg(long, value_name = "PATH")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "PATH"))]
     pub statistics: Option<String>,
 }
 
 /// Options that all nights of a state have in common, so that the state answers for what is not given.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub(crate) struct PinnedOptions {
     /// Method and parameters, such as auto, minhash or simhash:hamming=6 [default: that of the state; auto for a new one]
     ///
     /// Only methods whose search has keys can be used: auto, minhash, simhash, manku2007 and exact.
-    #[arg(long, value_name = "SPEC")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SPEC"))]
     method: Option<Spec>,
     /// Compare the features of every candidate pair: jaccard:T, or none [default: as in the state]
-    #[arg(long, value_name = "HOW")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "HOW"))]
     verify: Option<Verification>,
     /// Document that stays of two that match: old-first, newest, longest or priority:FIELD [default: that of the state;
     /// old-first for a new one]
@@ -64,13 +67,13 @@ pub(crate) struct PinnedOptions {
     /// characters, and priority:FIELD the one with the greatest number in a field of its record. Of equal ones the
     /// first stays. With old-first, an earlier decision changes only if a document is withdrawn. With priority:FIELD,
     /// a record without a finite number in the field is rejected, and formats without fields are refused.
-    #[arg(long, value_name = "WHICH")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "WHICH"))]
     policy: Option<Policy>,
 }
 
 /// Rule for the document that stays of two that match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Policy {
+pub enum Policy {
     /// The one of the latest night, and of one night the first.
     Newest,
     /// The one that a keep order of `dedup` prefers, in the order of nights.

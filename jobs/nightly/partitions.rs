@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use cluster::Stores;
 
-use crate::cli::exit::WrongUse;
-use crate::corpus::output_layout::SUCCESS;
 use crate::state::NightEntry;
+use runtime::cli::exit::WrongUse;
+use runtime::corpus::output_layout::SUCCESS;
 
 /// Partitions that are complete: they have a `_SUCCESS`.
 pub(super) struct Partitions(Vec<Partition>);

@@ -12,15 +12,15 @@ use serde::Deserialize;
 use super::args::NightArgs;
 use super::night::{Night, run_night};
 use super::options::NightlyOptions;
-use crate::Common;
-use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
-use crate::corpus::output_layout::SUCCESS;
-use crate::output::read;
 use crate::state::{
     CommittedVersion, NightEntry, Pinned, StateFolder, StateManifest, check_state, compact, faults_of_tables,
     stamp_of,
 };
+use runtime::Common;
+use runtime::cli::configuration::Configuration;
+use runtime::cli::exit::WrongUse;
+use runtime::corpus::output_layout::SUCCESS;
+use runtime::output::read;
 
 /// The part of `_SUCCESS` that says how a night was run.
 #[derive(Deserialize)]

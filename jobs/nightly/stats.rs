@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::terminal::print;
 use crate::state::{StateManifest, StateTable};
+use runtime::cli::terminal::print;
 
 /// Numbers that `stats` prints.
 #[derive(Serialize)]

@@ -10,25 +10,28 @@ use cluster::{Stores, path_of_text};
 use super::export::export;
 use super::repair;
 use super::stats::print_stats;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::print;
-use crate::cli::values::{id_lines, paths, without_cr};
 use crate::state::{
     CommittedVersion, StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id,
 };
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::print;
+#[cfg(feature = "cli")]
+use runtime::cli::values::paths;
+use runtime::cli::values::{id_lines, without_cr};
 
 /// A tool for a state.
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug)]
+#[cfg_attr(feature = "cli", derive(clap::Subcommand))]
 pub(super) enum Tool {
     /// Go back to the state after an earlier night, as if the later ones had not been
     ///
     /// The outputs of the later nights stay where they are. What the state has kept of their documents is removed.
     Rollback {
-        #[command(flatten)]
+        #[cfg_attr(feature = "cli", command(flatten))]
         state: StateOption,
         /// Name of the last night that stays
-        #[arg(long, value_name = "NIGHT")]
+        #[cfg_attr(feature = "cli", arg(long, value_name = "NIGHT"))]
         to: String,
     },
     /// Merge the files of the state, and erase what withdrawn documents have left
@@ -36,51 +39,52 @@ pub(super) enum Tool {
     /// If documents were withdrawn, earlier versions are removed, since they hold them: no rollback leads behind
     /// a compaction then.
     Compact {
-        #[command(flatten)]
+        #[cfg_attr(feature = "cli", command(flatten))]
         state: StateOption,
     },
     /// Print the nights of a state, and the rows and bytes of its tables
     Stats {
-        #[command(flatten)]
+        #[cfg_attr(feature = "cli", command(flatten))]
         state: StateOption,
         /// Print JSON
-        #[arg(long)]
+        #[cfg_attr(feature = "cli", arg(long))]
         json: bool,
     },
     /// Read every byte of a state, and compare it with its checksums
     Check {
-        #[command(flatten)]
+        #[cfg_attr(feature = "cli", command(flatten))]
         state: StateOption,
         /// Go back to the last version that is whole, and run the later nights again, if their input is still there
         ///
         /// These nights are run as their outputs say, and the outputs are written again.
-        #[arg(long)]
+        #[cfg_attr(feature = "cli", arg(long))]
         repair: bool,
         /// Check that nothing is left of the documents whose ids are in this file, in any version
-        #[arg(long, value_name = "FILE", value_parser = paths())]
+        #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", value_parser = paths()))]
         erased: Option<String>,
     },
     /// Write the documents of a state as Parquet: id, night, kept, duplicate_of, reason and more
     Export {
-        #[command(flatten)]
+        #[cfg_attr(feature = "cli", command(flatten))]
         state: StateOption,
         /// File to be written
-        #[arg(value_name = "OUTPUT", value_parser = paths())]
+        #[cfg_attr(feature = "cli", arg(value_name = "OUTPUT", value_parser = paths()))]
         output: String,
         /// Replace a file that exists
-        #[arg(long)]
+        #[cfg_attr(feature = "cli", arg(long))]
         overwrite: bool,
     },
 }
 
 /// The state that a tool is for.
-#[derive(Debug, clap::Args)]
+#[derive(Debug)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub(super) struct StateOption {
     /// Folder of the state
-    #[arg(long, value_name = "FOLDER", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FOLDER", value_parser = paths()))]
     state: String,
     /// Seconds to wait while another run is writing the state
-    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SECONDS", default_value = "0"))]
     wait: u64,
 }
 

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::page::{Claim, ClaimVerdict, PaperPage};
 use super::trials::Trials;
-use crate::cli::terminal::grouped;
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable};
+use runtime::cli::terminal::grouped;
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable};
 
 /// Number of queries whose candidates are counted.
 const QUERIES: usize = 64;

@@ -12,8 +12,8 @@ use operators::text::features::Lexicon;
 use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
 use super::stand_in::{LabelledTexts, labelled_articles, labelled_posts};
 use super::trials::Trials;
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable};
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable};
 
 /// The two sentences of the article, which differ in two characters.
 const SENTENCES: [&str; 2] = ["你妈妈喊你回家吃饭哦，回家罗回家罗", "你妈妈叫你回家吃饭啦，回家罗回家罗"];

@@ -2,7 +2,7 @@
 //!
 //! Each paper has a file that says what is claimed, runs the trials and judges them. `trials.rs` runs commands of this program
 //! and keeps their output, `page.rs` writes the page of a paper, and `stand_in.rs` generates corpora
-//! where those of the paper could not be had. docs/design/0074-reproduce.md has the choices. This room uses `cli`, `dedup`, `commands`
+//! where those of the paper could not be had. docs/design/reproduce.md has the choices. This room uses `cli`, `dedup`, `commands`
 //! and the charts of `report`; only `main.rs` uses it.
 
 mod hbase;
@@ -22,9 +22,9 @@ use anyhow::{Context, Result, bail};
 
 use self::page::{PaperPage, write_index};
 use self::trials::{Scale, Trials};
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::print;
+use runtime::cli::values::paths;
 
 /// Make the tables and figures of a paper again, with each published number beside ours
 ///

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::trials::{RunNumber, Trials};
-use crate::report::parts::{PagePart, PageTable, page_of_parts};
+use runtime::report::parts::{PagePart, PageTable, page_of_parts};
 
 /// Verdict about a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::page::{Claim, ClaimVerdict, PaperPage, listed};
 use super::stand_in::article_of;
 use super::trials::{RunNumber, Trials};
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable};
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable};
 
 /// Methods of Figures 5 and 6, with their names in the figures.
 const METHODS: [(&str, &str); 6] = [

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use cluster::{Stores, text_of_path};
 use operators::hash;
 
-use crate::dedup::finished::{Finished, PairRow};
-use crate::progress::Progress;
+use batch::finished::{Finished, PairRow};
+use runtime::progress::Progress;
 
 /// A pair of a finished output.
 pub(super) struct SampledPair {

@@ -9,11 +9,11 @@ use operators::hash;
 use serde_json::json;
 
 use super::trials::Trials;
-use crate::cli::exit::WrongUse;
-use crate::cli::values::text_of_file;
 use crate::commands::labels::{JudgedPair, LabelOptions, Labels, Truth};
-use crate::dedup::finished::Finished;
-use crate::progress::Progress;
+use batch::finished::Finished;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::values::text_of_file;
+use runtime::progress::Progress;
 
 /// A generated corpus of posts, with what is known of each.
 pub(super) struct Posts(Vec<SyntheticPost>);

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
 use super::stand_in::class_text;
 use super::trials::{RunNumber, Trials};
-use crate::cli::terminal::grouped;
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable};
+use runtime::cli::terminal::grouped;
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable};
 
 /// Number of classes of the first corpus, TanCorp-10.
 const CLASSES: u64 = 10;

@@ -10,9 +10,9 @@ use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
 use super::sampled_pairs::{SampledPair, sample_pairs};
 use super::stand_in::Posts;
 use super::trials::{RunNumber, Trials};
-use crate::cli::terminal::grouped;
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable};
+use runtime::cli::terminal::grouped;
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable};
 
 /// Number of pairs that are drawn for a precision.
 const DRAWN: usize = 200;

@@ -3,44 +3,36 @@
 //!
 //! This crate knows no file of the user, no host and no command line. Inside it, only `flow` names the
 //! engine, and only `spill` opens files: the spill files for records that do not fit into memory. From low to
-//! high, the rooms are `spill`, `text`, `fingerprint`, `sets`, `blocks`, `search`, `method`, `evaluate`, `flow`.
+//! high, the rooms are `record`, `spill`, `text`, `fingerprint`, `sets`, `units`, `decide`, `blocks`, `search`, `method`,
+//! `evaluate`, `flow`.
 
 pub mod blocks;
-pub mod classify;
-mod doc_batch;
+mod decide;
 mod error;
 mod evaluate;
 pub mod fingerprint;
 pub mod flow;
-pub mod hash;
-pub mod incremental;
-mod merit;
 pub mod method;
-mod near_units;
-mod packed_match;
 mod record;
-mod repeats;
 pub mod search;
 pub mod sets;
-mod sides;
 mod spill;
-mod survivors;
 pub mod text;
+mod units;
 
-pub use doc_batch::{Doc, DocBatch, Reject};
+pub use decide::{Matches, Member, NearPair, Reason, Removed, Resolve, incremental, survivors};
 pub use error::Error;
 pub use evaluate::{
-    Core2020, Point, RankedPair, Ranking, Removals, Score, TruthGroups, fleiss_kappa, intervals,
+    Core2020, Point, RankedPair, Ranking, Removals, Score, TruthGroups, classify, fleiss_kappa, intervals,
 };
-pub use fingerprint::Bits;
-pub use merit::{Merit, Priority};
+pub use fingerprint::bits::Bits;
 pub use method::curve::{Cost, Curve};
-pub use near_units::{FirstUnit, NearUnit, each_first, each_renamed};
-pub use packed_match::{pack_apart, unpack_apart};
-pub use record::{DocId, Pair, Record, Row};
-pub use repeats::{KeptUnit, RepeatedUnit, UnitOccurrence, UnitPlace, each_repeat};
+pub use record::{Doc, DocBatch, DocId, Merit, Pair, Priority, Record, Reject, Row, Sides, hash};
 pub use sets::feature_counts::{Counting, FeatureCounts};
+pub use sets::packed_match::{pack_apart, unpack_apart};
 pub use sets::similarity::{Overlap, Similarity, jaccard, shared};
-pub use sides::Sides;
 pub use spill::{ExternalSort, GrowingFile, MergeCursor, Sorted, SpillBudget, Spilled, Spool, ValueFile};
-pub use survivors::{Matches, Member, NearPair, Reason, Removed, Resolve, survivors};
+pub use units::{
+    FirstUnit, KeptUnit, NearUnit, RepeatedUnit, UnitOccurrence, UnitPlace, each_first, each_renamed,
+    each_repeat,
+};

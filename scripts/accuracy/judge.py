@@ -1,4 +1,4 @@
-"""Judges what was removed from mixed.parquet against the truth of truth.rs (docs/design/0012-accuracy.md).
+"""Judges what was removed from mixed.parquet against the truth of truth.rs (docs/design/accuracy.md).
 
     judge.py export CORPUS.parquet OUT    texts, one on each line; tab and newline become a space
     judge.py truth TRUTH                  the figures of the truth itself

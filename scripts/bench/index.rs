@@ -10,7 +10,7 @@ mod timing;
 
 use std::time::{Duration, Instant};
 
-use jobs::index::{IndexFolder, PreparedDoc, QueryLimits};
+use index::{IndexFolder, PreparedDoc, QueryLimits};
 use operators::hash::spread;
 use operators::text::features::Lexicon;
 use timing::timed;

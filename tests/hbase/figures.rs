@@ -1,8 +1,8 @@
-//! Figures of the index in HBase, which docs/design/0065 has. `--nocapture` shows them.
+//! Figures of the index in HBase, which docs/design/hbase.md has. `--nocapture` shows them.
 
 use std::time::{Duration, Instant};
 
-use cluster::hbase::{GatewayLimits, HBaseAddress, HBaseTable, TableRow};
+use hbase::{GatewayLimits, HBaseAddress, HBaseTable, TableRow};
 
 use super::{documents, empty_index, shared};
 use crate::corpus::demo;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
 
-use cluster::hbase::{GatewayLimits, HBaseAddress, HBaseTable};
+use hbase::{GatewayLimits, HBaseAddress, HBaseTable};
 
 use super::{METHOD, answers, documents, empty_index, ids, matches, new_ids, shared};
 use crate::corpus::json_lines;

@@ -1,4 +1,4 @@
-//! Tests of memory that the input sets: each row of docs/design/0051 against an input that is made to use too
+//! Tests of memory that the input sets: each row of docs/design/text-files.md against an input that is made to use too
 //! much of it.
 
 mod made;

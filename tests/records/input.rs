@@ -182,7 +182,7 @@ fn a_parent_folder_behind_a_pattern_is_refused() {
     assert_eq!(here.files("out/kept"), [here.path("out/kept/escape/f.txt")]);
 }
 
-/// Returns two texts with the same XXH3 hash, as in `operators/src/hash.rs`.
+/// Returns two texts with the same XXH3 hash, as in `operators/src/record/hash.rs`.
 fn of_one_xxh3() -> [String; 2] {
     let text = |first: u8, second: u8| {
         let mut bytes = vec![b'a'; 300];

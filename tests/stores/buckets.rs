@@ -45,7 +45,7 @@ fn without_credentials_the_run_ends_in_seconds(both: &Both) {
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// Tries on a real server a sample of what `jobs/output/folder/tests/requests.rs` tries in every combination.
+/// Tries on a real server a sample of what `jobs/runtime/output/folder/tests/requests.rs` tries in every combination.
 fn die_at_any_request(both: &Both) {
     // Kept parts are long enough for uploads. Removed ones and tables are small and wait in bundles.
     both.here.run("demo demo --documents 1500 --seed 7").ends(0);

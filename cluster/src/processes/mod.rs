@@ -1,6 +1,6 @@
 //! The processes of a job: how they connect, run the engine together, and notice the loss of one of them.
 //!
-//! This room uses the errors of `stores` alone. docs/design/0019, 0044 and 0045 give the reasons.
+//! This room uses the errors of `stores` alone. docs/design/processes.md give the reasons.
 
 mod channel;
 mod control;

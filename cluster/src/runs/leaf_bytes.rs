@@ -13,7 +13,7 @@ pub(super) const DICTIONARY_BYTES: usize = 1 << 15;
 ///
 /// Small leaves are quick to decompress, but have few repetitions of their own. Leaves of 4 KiB of Chinese text take
 /// 10 µs for 42 of leaves of 16 KiB, and with the dictionary they are 7 % shorter instead of 27 % longer
-/// (docs/design/0062).
+/// (docs/design/nightly.md).
 pub(super) struct Dictionary(pub Vec<u8>);
 
 impl Dictionary {

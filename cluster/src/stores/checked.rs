@@ -1,6 +1,6 @@
 //! Verified reads: what a job reads again is compared with what it read before.
 //!
-//! A job reads its input three times, and the records that it writes must be those that it compared. So each
+//! A job reads its input several times, and the records that it writes must be those that it compared. So each
 //! reading is compared with the one before, in this process or in one that resumes its work. A local file may
 //! be overwritten meanwhile, and its length and times set back. A remote file crosses software that is not
 //! ours, where a fault can give wrong bytes without an error. For example, no checksum of HDFS covers a
@@ -95,12 +95,12 @@ impl Checked {
         self.fetch(first * CELL_BYTES as u64, buffer)?;
         for (index, cell) in (first..).zip(buffer.chunks_mut(CELL_BYTES)) {
             let offset = index * CELL_BYTES as u64;
-            let mut patience = Backoff::new(ATTEMPTS);
+            let mut backoff = Backoff::new(ATTEMPTS);
             while !self.sums.agree(index, cell) {
                 let reason = format!("its bytes from {offset} on differ from those read before");
                 // This reading may be the faulty one.
                 let passing = Error::io(&self.path, "read", io::Error::other("it differs"));
-                patience.spend(passing).map_err(|_| self.changed(reason))?;
+                backoff.wait_after(passing).map_err(|_| self.changed(reason))?;
                 let blob = Self::open_as_planned(&self.store, &self.file, &self.sums)?;
                 *self.blob.lock() = blob;
                 self.fetch(offset, cell)?;

@@ -70,19 +70,22 @@ pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, N
 /// | 2 | a pause of 0.4 to 0.6 s |
 /// | 3 | a pause of 0.8 to 1.2 s |
 /// | 4 | the error is returned |
-pub(crate) struct Backoff {
+pub struct Backoff {
     left: u32,
     pause: Duration,
 }
 
 impl Backoff {
-    pub(crate) fn new(attempts: u32) -> Self {
+    /// Makes the retries of a request that is made at most `attempts` times.
+    pub fn new(attempts: u32) -> Self {
         Backoff { left: attempts, pause: FIRST_PAUSE }
     }
 
-    /// Waits before the next attempt. Returns `error` instead if no attempt is left, or if another one could
-    /// not succeed.
-    pub(crate) fn spend(&mut self, error: Error) -> Result<(), Error> {
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// `error`, if no attempt is left, or if another one could not succeed.
+    pub fn wait_after(&mut self, error: Error) -> Result<(), Error> {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 || is_final(&error) {
             return Err(error);
@@ -109,9 +112,9 @@ mod tests {
     #[test]
     fn only_what_may_pass_is_tried_again() {
         let error = |kind: io::ErrorKind| Error::io("x", "read", kind.into());
-        let mut patience = Backoff::new(3);
-        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_ok());
-        assert!(patience.spend(error(io::ErrorKind::NotFound)).is_err());
-        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_err());
+        let mut backoff = Backoff::new(3);
+        assert!(backoff.wait_after(error(io::ErrorKind::TimedOut)).is_ok());
+        assert!(backoff.wait_after(error(io::ErrorKind::NotFound)).is_err());
+        assert!(backoff.wait_after(error(io::ErrorKind::TimedOut)).is_err());
     }
 }

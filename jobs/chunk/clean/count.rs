@@ -8,11 +8,11 @@ use operators::{Doc, Similarity, UnitOccurrence, UnitPlace};
 
 use super::doc_names::DocNames;
 use super::options::CleanOptions;
-use crate::corpus::shared_sorts::{SharedSorts, SortWriter, sort_of};
-use crate::corpus::split::Split;
-use crate::corpus::splits::SplitReader;
-use crate::output::rejects::{Rejects, SplitRejectsWriter};
-use crate::progress::StageTimer;
+use runtime::corpus::shared_sorts::{SharedSorts, SortWriter, sort_of};
+use runtime::corpus::split::Split;
+use runtime::corpus::splits::SplitReader;
+use runtime::output::rejects::{Rejects, SplitRejectsWriter};
+use runtime::progress::StageTimer;
 
 /// Collector of the units of a corpus. Units of one text meet in one sort, whichever document they are in.
 pub(super) struct UnitCounter<'a> {

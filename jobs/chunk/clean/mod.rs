@@ -24,35 +24,37 @@ use operators::text::document_frequencies::Statistics;
 
 use self::options::CleanOptions;
 use self::run::CleanRun;
-use crate::Common;
-use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
-use crate::cli::values::{output_and_inputs, paths};
-use crate::corpus::plan::Plan;
-use crate::corpus::run::Run;
-use crate::dedup::memory::MemoryOptions;
-use crate::output::{OutputArgs, OutputJob};
+use batch::memory::MemoryOptions;
+use runtime::Common;
+use runtime::cli::configuration::Configuration;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::values::output_and_inputs;
+#[cfg(feature = "cli")]
+use runtime::cli::values::paths;
+use runtime::corpus::plan::Plan;
+use runtime::corpus::run::Run;
+use runtime::output::{OutputArgs, OutputJob};
 
 /// Cut repeated lines, sentences or paragraphs out of documents
 ///
 /// Run it on the output of `dedup`, so that whole documents have gone first. OUTPUT/kept has the records with shorter
 /// texts and all else as it was, OUTPUT/removed those of which nothing would be left, and OUTPUT/spans a table of what
 /// was cut. The input is read twice.
-#[derive(clap::Args)]
-#[command(override_usage = "dedup-job chunk clean [OPTIONS] <INPUT>... <OUTPUT>")]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+#[cfg_attr(feature = "cli", command(override_usage = "dedup-job chunk clean [OPTIONS] <INPUT>... <OUTPUT>"))]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
     /// the output folder
-    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths()))]
     paths: Vec<String>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     options: CleanOptions,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     memory: MemoryOptions,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
-    #[arg(long, value_name = "N")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     max_rejects: Option<u64>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     output: OutputArgs,
 }
 

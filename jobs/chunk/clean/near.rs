@@ -12,15 +12,15 @@ use operators::{
 use serde::Serialize;
 
 use super::doc_names::SplitGroups;
-use crate::corpus::at_once::each_with;
-use crate::corpus::run::Run;
-use crate::corpus::shared_sorts::{SharedSorts, sort_of};
-use crate::corpus::splits::SplitReader;
-use crate::dedup::keep::Keep;
-use crate::dedup::pipeline::NoEarlier;
-use crate::dedup::pipeline::{CorpusSearch, Mapped, PartMapper, SearchResult, find};
-use crate::output::map_output::MapOutputs;
-use crate::progress::{Stage, StageTimer};
+use batch::keep::Keep;
+use batch::pipeline::NoEarlier;
+use batch::pipeline::{CorpusSearch, Mapped, PartMapper, SearchResult, find};
+use runtime::corpus::at_once::each_with;
+use runtime::corpus::run::Run;
+use runtime::corpus::shared_sorts::{SharedSorts, sort_of};
+use runtime::corpus::splits::SplitReader;
+use runtime::output::map_output::MapOutputs;
+use runtime::progress::{Stage, StageTimer};
 
 /// Search for the units that are near an earlier one which stays, and so are occurrences of that one.
 ///

@@ -1,45 +1,48 @@
 //! The options of `chunk clean` that decide its result.
 
+#[cfg(feature = "cli")]
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use operators::KeptUnit;
 use operators::method::Spec;
 use operators::text::units::Unit;
 use serde::Serialize;
 
-use crate::cli::configuration::optional_text;
-use crate::corpus::input::InputOptions;
+use runtime::cli::configuration::optional_text;
+use runtime::corpus::input::InputOptions;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
-#[derive(Clone, Debug, clap::Args, Serialize)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct CleanOptions {
     /// Unit that is compared and cut: line, sentence or paragraph
     ///
     /// A line ends with a newline, a sentence with one of 。？！?! or a newline, a paragraph with an empty line. Units are
     /// equal if they differ only in white space at their ends.
-    #[arg(long, value_name = "UNIT", default_value = "line", value_parser = units())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "UNIT", default_value = "line", value_parser = units()))]
     pub unit: Unit,
     /// Never cut units with fewer characters than this, without white space at their ends
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 20))]
     pub min_chars: u32,
     /// Cut a unit only if it occurs at least so often in the corpus
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..)))]
     pub min_repeats: u64,
     /// Also cut units that are near an earlier one that stays: jaccard:T and its parameters, as for dedup --method
     ///
     /// A unit that is near counts as an occurrence of the one that stays. A changed character changes five features of
     /// char:5, so units of fewer than 100 characters want features=char:2 or char:3. The input is read once more.
-    #[arg(long, value_name = "SPEC", value_parser = near)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SPEC", value_parser = near))]
     #[serde(with = "optional_text", skip_serializing_if = "Option::is_none")]
     pub near: Option<Spec>,
     /// Occurrence of a repeated unit that stays: the first of the corpus, or none
-    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept_units())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "WHICH", default_value = "first", value_parser = kept_units()))]
     pub keep: KeptUnit,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     #[serde(flatten)]
     pub input: InputOptions,
 }
 
+#[cfg(feature = "cli")]
 fn units() -> impl TypedValueParser<Value = Unit> {
     PossibleValuesParser::new(["line", "sentence", "paragraph"]).map(|name| match name.as_str() {
         "line" => Unit::Line,
@@ -48,6 +51,7 @@ fn units() -> impl TypedValueParser<Value = Unit> {
     })
 }
 
+#[cfg(feature = "cli")]
 fn kept_units() -> impl TypedValueParser<Value = KeptUnit> {
     PossibleValuesParser::new(["first", "none"]).map(|name| match name.as_str() {
         "first" => KeptUnit::First,

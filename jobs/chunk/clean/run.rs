@@ -14,17 +14,17 @@ use super::options::CleanOptions;
 use super::span_table::SpanTable;
 use super::split_cuts::{CutCounts, SplitCuts};
 use super::summary::{CleanCounters, CleanSummary};
-use crate::corpus::at_once::each_with;
-use crate::corpus::plan::PLACES;
-use crate::corpus::run::Run;
-use crate::corpus::shared_sorts::SharedSorts;
-use crate::corpus::splits;
-use crate::dedup::write::{keep_none, write_split};
-use crate::output::rejects::{RejectLimit, SplitRejectsWriter};
-use crate::output::summary::{InputCounters, InputEntry};
-use crate::output::{FileList, JobEnd, OutputFolder, OutputJob, SplitParts, TaskManifest, Written};
-use crate::progress::usage::ResourceUsage;
-use crate::progress::{Stage, seconds};
+use batch::write::{keep_none, write_split};
+use runtime::corpus::at_once::each_with;
+use runtime::corpus::plan::PLACES;
+use runtime::corpus::run::Run;
+use runtime::corpus::shared_sorts::SharedSorts;
+use runtime::corpus::splits;
+use runtime::output::rejects::{RejectLimit, SplitRejectsWriter};
+use runtime::output::summary::{InputCounters, InputEntry};
+use runtime::output::{FileList, JobEnd, OutputFolder, OutputJob, SplitParts, TaskManifest, Written};
+use runtime::progress::usage::ResourceUsage;
+use runtime::progress::{Stage, seconds};
 
 /// Most sorts that the units are divided between by their hashes, and the repeats by the groups of their splits. Each is
 /// read by one worker.

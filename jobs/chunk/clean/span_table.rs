@@ -6,8 +6,8 @@ use anyhow::Result;
 use arrow_array::{ArrayRef, Float64Array, UInt64Array};
 use operators::{DocId, Similarity};
 
-use crate::output::OutputFolder;
-use crate::output::tables::{OutputTable, TableColumn, places, strings};
+use runtime::output::OutputFolder;
+use runtime::output::tables::{OutputTable, TableColumn, places, strings};
 
 /// Number of rows that are held.
 const HELD: usize = 1 << 13;

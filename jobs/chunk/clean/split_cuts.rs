@@ -6,8 +6,8 @@ use operators::{DocId, MergeCursor, RepeatedUnit};
 
 use super::doc_names::DocNames;
 use super::span_table::{CutSpan, KeptSpan, SpanTable};
-use crate::dedup::verdicts::RecordFates;
-use crate::output::split_rejects::SplitRejects;
+use batch::verdicts::RecordFates;
+use runtime::output::split_rejects::SplitRejects;
 
 /// Reason of the removal of a document of which nothing would be left.
 const REASON: &str = "repeated";

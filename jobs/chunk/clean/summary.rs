@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::near::NearCounts;
-use crate::cli::terminal::grouped;
-use crate::output::summary::{InputCounters, InputEntry, write_counters};
-use crate::output::{JobSummary, rejected_words};
-use crate::progress::StageRow;
-use crate::progress::usage::ResourceUsage;
+use runtime::cli::terminal::grouped;
+use runtime::output::summary::{InputCounters, InputEntry, write_counters};
+use runtime::output::{JobSummary, rejected_words};
+use runtime::progress::StageRow;
+use runtime::progress::usage::ResourceUsage;
 
 /// Summary of a run of `chunk clean`. It is written to `_SUCCESS` and to `--summary-json`, and its counters to stderr.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(super) struct CleanSummary {
     pub seconds: BTreeMap<&'static str, f64>,
     pub stages: Vec<StageRow>,
     pub input: Vec<InputEntry>,
-    /// The rule by which records have their places: [`PLACES`](crate::corpus::plan::PLACES).
+    /// The rule by which records have their places: [`PLACES`](runtime::corpus::plan::PLACES).
     pub places: u32,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct CleanCounters {
     pub removed_bytes: u64,
     pub rejected: u64,
     /// Number of those that the user wants to leave out.
-    #[serde(skip_serializing_if = "crate::output::summary::is_zero")]
+    #[serde(skip_serializing_if = "runtime::output::summary::is_zero")]
     pub dropped: u64,
 }
 

@@ -20,12 +20,13 @@ use self::generated::{DisturbedPair, generated_sentences, generated_text};
 use self::measured::{MeasuredCorpus, measure_all};
 use self::report::{BlockReport, SizeReport};
 use self::texts::InputTexts;
-use crate::Common;
-use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::{print, say};
-use crate::cli::values::{paths, size};
-use crate::corpus::input::{Input, InputOptions};
-use crate::progress::Progress;
+use runtime::Common;
+use runtime::cli::report_file::ReportFile;
+use runtime::cli::terminal::{print, say};
+#[cfg(feature = "cli")]
+use runtime::cli::values::{paths, size};
+use runtime::corpus::input::{Input, InputOptions};
+use runtime::progress::Progress;
 
 /// Number of generated sentences that paragraphs are made of.
 const SENTENCES: usize = 2_000;
@@ -35,36 +36,36 @@ const SENTENCES: usize = 2_000;
 /// With inputs, measures each method on their texts, in the order of the files: folders of txt, docx and pdf, or any
 /// corpus. All texts are held in memory. Then makes figures 4, 5 and 6 of Peng 2017 on pieces of these texts, without
 /// inputs on generated ones.
-#[derive(clap::Args)]
-pub(super) struct Args {
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
-    #[arg(value_name = "INPUT", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(value_name = "INPUT", value_parser = paths()))]
     inputs: Vec<String>,
     /// Methods to compare, as a comma list [default: all]
-    #[arg(long, value_name = "SPECS", value_delimiter = ',', value_parser = block_spec, long_help = methods_help())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SPECS", value_delimiter = ',', value_parser = block_spec, long_help = methods_help()))]
     methods: Vec<BlockSpec>,
     /// Level of Zstandard for the column zstd
-    #[arg(long, value_name = "N", default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=22))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=22)))]
     level: i32,
     /// Sizes of the texts of the figures, as a comma list; at most that of the input
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["16K", "256K", "4M"], value_parser = size)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SIZES", value_delimiter = ',', default_values = ["16K", "256K", "4M"], value_parser = size))]
     sizes: Vec<u64>,
     /// Number of disturbances that are inserted into the copy of a text
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 10))]
     insertions: usize,
     /// Number of texts of each size
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..)))]
     trials: u64,
     /// Seed of the texts and of the places of the disturbances
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 1))]
     seed: u64,
     /// Write the figures to this file as JSON
-    #[arg(long, value_name = "FILE", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", value_parser = paths()))]
     json: Option<String>,
     /// Write a page with the figures as tables and charts to this file
-    #[arg(long, value_name = "FILE", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", value_parser = paths()))]
     html: Option<String>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     input: InputOptions,
 }
 

@@ -5,9 +5,9 @@ use anyhow::Result;
 use super::distances::{ChangedReport, DistanceReport};
 use super::measured::MethodReport;
 use super::report::{BlockReport, SizeReport};
-use crate::cli::terminal::grouped;
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable, page_of_parts};
+use runtime::cli::terminal::grouped;
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable, page_of_parts};
 
 impl BlockReport {
     /// Returns the page.

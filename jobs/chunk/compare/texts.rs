@@ -5,9 +5,9 @@ use cluster::Group;
 use operators::text::units::Unit;
 use operators::{Reject, hash};
 
-use crate::corpus::input::Input;
-use crate::corpus::splits::{SplitReader, each_split};
-use crate::progress::{Progress, Stage};
+use runtime::corpus::input::Input;
+use runtime::corpus::splits::{SplitReader, each_split};
+use runtime::progress::{Progress, Stage};
 
 /// Texts of an input in the order of their positions, and its rejected records.
 pub(super) struct InputTexts {

@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use operators::DocId;
 
-use crate::chunk::name_filter::NameFilter;
-use crate::chunk::store::{ChunkStore, SnapshotManifest, SnapshotReader};
-use crate::cli::exit::WrongUse;
+use crate::name_filter::NameFilter;
+use crate::store::{ChunkStore, SnapshotManifest, SnapshotReader};
+use runtime::cli::exit::WrongUse;
 
 /// Number of bytes that every file counts for, in addition to its own, when files are divided: very many empty ones are work
 /// too.

@@ -20,32 +20,33 @@ use self::export_split::splits;
 use self::options::{ExportFormat, ExportOptions};
 use self::run::{ExportRun, plan_of};
 use super::store::{ChunkStore, SnapshotManifest};
-use crate::Common;
-use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
-use crate::cli::values::paths;
-use crate::corpus::run::Run;
-use crate::output::{OutputArgs, OutputJob};
-use crate::progress::Stage;
+use runtime::Common;
+use runtime::cli::configuration::Configuration;
+use runtime::cli::exit::WrongUse;
+#[cfg(feature = "cli")]
+use runtime::cli::values::paths;
+use runtime::corpus::run::Run;
+use runtime::output::{OutputArgs, OutputJob};
+use runtime::progress::Stage;
 
 /// Write the texts of files of a store as a corpus that dedup and nightly read
 ///
 /// OUTPUT/exported gets a record for each file of a snapshot: its name as the id, and its text, which is that of the
 /// paragraphs of a Word document, of the pages of a PDF, and otherwise the whole file. Files without text are rejected. The
 /// hash of each file is checked before its text is taken.
-#[derive(clap::Args)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Args {
-    #[arg(value_name = "STORE", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(value_name = "STORE", value_parser = paths()))]
     store: String,
     /// Output folder
-    #[arg(value_name = "OUTPUT", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(value_name = "OUTPUT", value_parser = paths()))]
     output: String,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     options: ExportOptions,
     /// Stop with exit code 4 before anything is committed if more files than this are rejected
-    #[arg(long, value_name = "N")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     max_rejects: Option<u64>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     output_args: OutputArgs,
 }
 

@@ -10,17 +10,17 @@ use operators::{DocBatch, Reject};
 use super::export_split::ExportSplit;
 use super::options::ExportOptions;
 use super::summary::{ExportCounters, ExportSummary};
-use crate::chunk::name_filter::NameFilter;
-use crate::chunk::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
-use crate::corpus::plan::Plan;
-use crate::corpus::run::Run;
-use crate::corpus::split::Split;
-use crate::corpus::splits::{each_split, end};
-use crate::corpus::whole_file::WholeFile;
-use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::{FileList, JobEnd, OutputFolder, OutputJob};
-use crate::progress::usage::ResourceUsage;
-use crate::progress::{Stage, StageTimer, Watched, seconds};
+use crate::name_filter::NameFilter;
+use crate::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
+use runtime::corpus::plan::Plan;
+use runtime::corpus::run::Run;
+use runtime::corpus::split::Split;
+use runtime::corpus::splits::{each_split, end};
+use runtime::corpus::whole_file::WholeFile;
+use runtime::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use runtime::output::{FileList, JobEnd, OutputFolder, OutputJob};
+use runtime::progress::usage::ResourceUsage;
+use runtime::progress::{Stage, StageTimer, Watched, seconds};
 
 /// Everything that the steps of an export share.
 pub(super) struct ExportRun<'a> {

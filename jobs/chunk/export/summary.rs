@@ -6,11 +6,11 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::terminal::grouped;
-use crate::output::summary::write_plain_counters;
-use crate::output::{JobSummary, rejected_words};
-use crate::progress::StageRow;
-use crate::progress::usage::ResourceUsage;
+use runtime::cli::terminal::grouped;
+use runtime::output::summary::write_plain_counters;
+use runtime::output::{JobSummary, rejected_words};
+use runtime::progress::StageRow;
+use runtime::progress::usage::ResourceUsage;
 
 /// Counts of an export. Those of one split have neither `snapshots` nor `splits`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]

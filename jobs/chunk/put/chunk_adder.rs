@@ -6,7 +6,7 @@ use std::mem;
 use anyhow::Result;
 use cluster::Error;
 
-use crate::chunk::store::{
+use crate::store::{
     ChunkId, ChunkIndex, ChunkPackWriter, ChunkPlace, ChunkRun, ChunkStore, OpenPacks, PackNumber,
     frozen_packs,
 };

@@ -10,7 +10,7 @@ use datasets::{DeflatePart, Extractors, UndoneFile};
 use fastcdc::v2020::FastCDC;
 
 use super::input::PutFile;
-use crate::chunk::store::{ChunkId, SnapshotFile};
+use crate::store::{ChunkId, SnapshotFile};
 
 /// A file that is longer than this is not held in memory, and its streams are not undone.
 pub(super) const LONG_FILE_BYTES: u64 = 16 << 20;
@@ -23,7 +23,7 @@ const HEAD_BYTES: usize = 1 << 13;
 #[derive(Clone, Copy)]
 struct ChunkLengths(usize, usize, usize);
 
-/// Lengths for text and for what streams hold. Shorter chunks save less than their names take (docs/design/0066).
+/// Lengths for text and for what streams hold. Shorter chunks save less than their names take (docs/design/chunk-store.md).
 const OF_TEXT: ChunkLengths = ChunkLengths(1 << 10, 1 << 12, 1 << 15);
 /// Lengths for everything else, such as images and films.
 const OF_MEDIA: ChunkLengths = ChunkLengths(1 << 14, 1 << 16, 1 << 19);

@@ -5,8 +5,8 @@ use std::iter::Peekable;
 use anyhow::{Error, Result};
 use cluster::one_line;
 
-use crate::chunk::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
-use crate::cli::terminal::say;
+use crate::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
+use runtime::cli::terminal::say;
 
 /// The files of the newest snapshot of the same inputs, in the order of their names; none if there is no such snapshot, or
 /// it is damaged or of another version of what undoes deflate.

@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 use cluster::{Store, Stores, one_line, path_of_text};
 
 use super::local_files::{each_local_file, lies_in_the_store};
-use crate::chunk::store::ChunkStore;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
+use crate::store::ChunkStore;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::say;
 
 /// A file that is put.
 #[derive(Clone)]

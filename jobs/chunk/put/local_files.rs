@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use cluster::{Error, one_line, path_of_text, text_of_path};
 
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::say;
 
 /// Calls `each` with the path and the metadata of every file at or below a path. Links are followed, but not to a folder that
 /// the link lies in. What is neither a file nor a folder is told of and left out, and so are the folder `left_out`, which has no

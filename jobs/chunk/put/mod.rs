@@ -28,11 +28,11 @@ use super::store::{
     ChunkIndex, ChunkRun, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest,
     SnapshotWriter, now,
 };
-use crate::Common;
-use crate::cli::terminal::{print, say};
-use crate::corpus::at_once::each_with;
-use crate::output::LockOwner;
-use crate::progress::{Progress, Stage, Watch, Watched};
+use runtime::Common;
+use runtime::cli::terminal::{print, say};
+use runtime::corpus::at_once::each_with;
+use runtime::output::LockOwner;
+use runtime::progress::{Progress, Stage, Watch, Watched};
 
 /// A byte of deflate holds at most so many bytes.
 const MOST_EXPANSION: u64 = 1032;

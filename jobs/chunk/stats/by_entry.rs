@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::entry_tree::{ChunkOwner, EntryRow, EntryTree, ROOT};
 use super::kind::kind_of;
-use crate::chunk::chunk_use::ChunkUses;
-use crate::chunk::store::{ChunkStore, SnapshotFile, SnapshotManifest, SnapshotReader};
-use crate::cli::terminal::{print, say};
+use crate::chunk_use::ChunkUses;
+use crate::store::{ChunkStore, SnapshotFile, SnapshotManifest, SnapshotReader};
+use runtime::cli::terminal::{print, say};
 
 /// Kind of the entries that have a row each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum StatsBy {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum StatsBy {
     /// A snapshot.
     Snapshot,
     /// A folder with everything below it, in all snapshots.

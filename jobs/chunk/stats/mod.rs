@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{ChunkStore, SnapshotCounts, SnapshotManifest};
-use crate::cli::terminal::{print, say};
+use runtime::cli::terminal::{print, say};
 
 pub(super) use self::by_entry::StatsBy;
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::claims::living_claims;
 use super::pack_layout::{ChunkId, ChunkPlace, PackNumber};
 use super::store_folder::ChunkStore;
-use crate::cli::terminal::say;
-use crate::output::{read_sealed, write_sealed};
+use runtime::cli::terminal::say;
+use runtime::output::{read_sealed, write_sealed};
 
 /// Rows of an index: the first word of a chunk's name, its pack, and its number there.
 const PLACES: RunShape = RunShape { key_words: 3, value_words: 0, bytes: false };
@@ -25,7 +25,7 @@ const REMOVE: &str = "the index of the store is damaged: remove its folder \"ind
 /// A row may be of a pack that is gone, or of a chunk that was removed from it: whoever finds a place asks the pack.
 ///
 /// Memory: some KB for each file.
-pub(in crate::chunk) struct ChunkIndex {
+pub(crate) struct ChunkIndex {
     files: Vec<IndexFile>,
     cursors: Vec<RunCursor>,
 }

@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
-use crate::cli::terminal::say;
-use crate::output::{LockOwner, put, read_sealed, write_sealed};
+use runtime::cli::terminal::say;
+use runtime::output::{LockOwner, put, read_sealed, write_sealed};
 
 /// Milliseconds after which a claim that is not renewed by its process on another machine counts for nothing: a week.
 const CLAIM_MILLISECONDS: u64 = 7 * 24 * 3600 * 1000;
@@ -38,7 +38,7 @@ const CLAIMS: &str = "claims";
 const FROZEN: &str = "frozen";
 
 /// The claim of a put, which ends with this value.
-pub(in crate::chunk) struct PutClaim {
+pub(crate) struct PutClaim {
     store: ChunkStore,
     path: String,
     renewal: Option<(Sender<()>, JoinHandle<()>)>,
@@ -53,14 +53,14 @@ struct ClaimFile {
 
 /// Packs that a prune wants to change, and the claims that it has seen since.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(in crate::chunk) struct FrozenPacks {
+pub(crate) struct FrozenPacks {
     pub packs: BTreeSet<PackNumber>,
     /// `None` if the prune died before it had read them.
     pub claims: Option<BTreeSet<String>>,
 }
 
 /// Returns the milliseconds since 1970.
-pub(in crate::chunk) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
@@ -121,7 +121,7 @@ fn remove_claim(store: &ChunkStore, path: &str) -> Result<(), cluster::Error> {
 }
 
 /// Returns the claims of puts that may still be running. Those of dead ones are removed.
-pub(in crate::chunk) fn living_claims(store: &ChunkStore) -> Result<BTreeSet<String>> {
+pub(crate) fn living_claims(store: &ChunkStore) -> Result<BTreeSet<String>> {
     let me = LockOwner::of_this_process();
     let (mut living, mut time) = (BTreeSet::new(), None);
     let files = store.store.children_if_any(&store.path_of(CLAIMS))?;
@@ -152,7 +152,7 @@ pub(in crate::chunk) fn living_claims(store: &ChunkStore) -> Result<BTreeSet<Str
 }
 
 /// Returns the milliseconds since 1970 by the clock of the store, if it has one. Writes a file and removes it.
-pub(in crate::chunk) fn time_of_store(store: &ChunkStore) -> Result<Option<u64>> {
+pub(crate) fn time_of_store(store: &ChunkStore) -> Result<Option<u64>> {
     let folder = store.path_of(CLAIMS);
     let path = format!("{folder}/.now-{:016x}", ChunkStore::unique());
     put(store.store.as_ref(), &path, b"")?;
@@ -162,12 +162,12 @@ pub(in crate::chunk) fn time_of_store(store: &ChunkStore) -> Result<Option<u64>>
 }
 
 /// Returns the packs whose chunks a put must not use.
-pub(in crate::chunk) fn frozen_packs(store: &ChunkStore) -> Result<BTreeSet<PackNumber>> {
+pub(crate) fn frozen_packs(store: &ChunkStore) -> Result<BTreeSet<PackNumber>> {
     Ok(frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect())
 }
 
 /// Returns what prunes have frozen, by the paths of their files.
-pub(in crate::chunk) fn frozen(store: &ChunkStore) -> Result<Vec<(String, FrozenPacks)>> {
+pub(crate) fn frozen(store: &ChunkStore) -> Result<Vec<(String, FrozenPacks)>> {
     let mut all = Vec::new();
     for entry in store.store.children_if_any(&store.path_of(FROZEN))? {
         let frozen = read_sealed::<FrozenPacks>(store.store.as_ref(), &entry.path)?;
@@ -177,7 +177,7 @@ pub(in crate::chunk) fn frozen(store: &ChunkStore) -> Result<Vec<(String, Frozen
 }
 
 /// Freezes packs, and returns the claims that are there afterwards.
-pub(in crate::chunk) fn freeze(store: &ChunkStore, packs: BTreeSet<PackNumber>) -> Result<BTreeSet<String>> {
+pub(crate) fn freeze(store: &ChunkStore, packs: BTreeSet<PackNumber>) -> Result<BTreeSet<String>> {
     let folder = store.path_of(FROZEN);
     let path = format!("{folder}/{:016x}.json", ChunkStore::unique());
     store.store.create_dir(&folder)?;

@@ -18,7 +18,7 @@ const MAX_UNDONE_BYTES: u64 = 128 << 20;
 /// Reader of files of a store.
 ///
 /// Memory: some frames of 8 MiB, and a file of up to 96 MiB if its streams were undone.
-pub(in crate::chunk) struct ContentReader {
+pub(crate) struct ContentReader {
     packs: OpenPacks,
     extractors: Arc<Extractors>,
 }

@@ -14,7 +14,7 @@
 //! | `claims.rs` | keeps those who add chunks and those who remove them apart |
 //! | `contents.rs` | reads the files of a snapshot |
 //!
-//! docs/design/0066 says why, docs/formats.md describes the files.
+//! docs/design/chunk-store.md says why, docs/formats.md describes the files.
 
 mod chunk_index;
 mod claims;

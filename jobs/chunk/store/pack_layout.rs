@@ -14,11 +14,11 @@ pub(super) const FRAME_BYTES: usize = 8 << 20;
 /// Number of compressed bytes after which a pack is full.
 pub(super) const PACK_BYTES: u64 = 32 << 20;
 /// Number of chunks after which a pack is full.
-pub(in crate::chunk) const MOST_CHUNKS: usize = 1 << 18;
+pub(crate) const MOST_CHUNKS: usize = 1 << 18;
 
 /// Name of a chunk: the first 128 bits of the BLAKE3 hash of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
-pub(in crate::chunk) struct ChunkId([u8; 16]);
+pub(crate) struct ChunkId([u8; 16]);
 
 impl ChunkId {
     /// Returns the name of a chunk. Cost: 1 ns for 1 to 4 bytes.
@@ -36,7 +36,7 @@ impl ChunkId {
 
 /// Number of a pack, which is random. Its file is named by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
-pub(in crate::chunk) struct PackNumber(pub u64);
+pub(crate) struct PackNumber(pub u64);
 
 impl fmt::Display for PackNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,7 +46,7 @@ impl fmt::Display for PackNumber {
 
 /// Where a chunk lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::chunk) struct ChunkPlace {
+pub(crate) struct ChunkPlace {
     pub pack: PackNumber,
     /// Number of the chunk in the pack.
     pub number: u32,
@@ -54,7 +54,7 @@ pub(in crate::chunk) struct ChunkPlace {
 
 /// The directory of a pack, in postcard's encoding.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::chunk) struct PackDirectory {
+pub(crate) struct PackDirectory {
     /// The number of the pack, so that a file with another name is found.
     pub(super) number: PackNumber,
     pub(super) frames: Vec<PackFrame>,
@@ -75,7 +75,7 @@ pub(super) struct PackFrame {
 
 /// A chunk of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::chunk) struct PackedChunk {
+pub(crate) struct PackedChunk {
     pub id: ChunkId,
     /// Number of bytes; 0 if the chunk was removed, because no snapshot has wanted it.
     pub bytes: u32,

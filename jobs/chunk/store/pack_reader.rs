@@ -18,7 +18,7 @@ const KEPT_FRAMES: usize = 6;
 const MAX_CHUNK_BYTES: usize = 64 << 20;
 
 /// An open pack.
-pub(in crate::chunk) struct ChunkPack {
+pub(crate) struct ChunkPack {
     blob: Arc<dyn Blob>,
     pub directory: PackDirectory,
 }
@@ -136,7 +136,7 @@ impl ChunkPack {
 }
 
 /// The packs of a store, of which some are open, and frames of them that were read last.
-pub(in crate::chunk) struct OpenPacks {
+pub(crate) struct OpenPacks {
     store: Arc<dyn Store>,
     /// Path of the folder of the packs.
     folder: String,

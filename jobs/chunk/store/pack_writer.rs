@@ -22,7 +22,7 @@ const HEAVY_LEVEL: i32 = 6;
 /// A pack that is being written. Frames are compressed by threads of their own, while the next one is filled.
 ///
 /// Memory: a frame, seven times, what zstd takes, and 20 bytes for each chunk.
-pub(in crate::chunk) struct ChunkPackWriter {
+pub(crate) struct ChunkPackWriter {
     output: Box<dyn Output>,
     path: String,
     pub number: PackNumber,

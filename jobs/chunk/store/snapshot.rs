@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::claims::PutClaim;
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
-use crate::output::{read_sealed, write_sealed};
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::say;
+use runtime::output::{read_sealed, write_sealed};
 
 /// Rows of the files of a snapshot: the number of a file, and a [`SnapshotFile`] in postcard's encoding.
 const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
 
 /// Description of a snapshot. It is written last: without it there is no snapshot.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(in crate::chunk) struct SnapshotManifest {
+pub(crate) struct SnapshotManifest {
     /// Its name, which begins with its time.
     pub name: String,
     /// Number that is greater than those of the snapshots that were there when its put began. Those of earlier programs
@@ -46,7 +46,7 @@ pub(in crate::chunk) struct SnapshotManifest {
 
 /// Facts about a snapshot, as `chunk ls --json` prints them.
 #[derive(Serialize)]
-pub(in crate::chunk) struct SnapshotFacts<'a> {
+pub(crate) struct SnapshotFacts<'a> {
     name: &'a str,
     time: u64,
     host: &'a str,
@@ -67,7 +67,7 @@ impl SnapshotManifest {
 
 /// Counts of a put.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(in crate::chunk) struct SnapshotCounts {
+pub(crate) struct SnapshotCounts {
     pub files: u64,
     /// Number of files that are what they were in the snapshot of the same inputs before.
     #[serde(default)]
@@ -90,7 +90,7 @@ pub(in crate::chunk) struct SnapshotCounts {
 
 /// A file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::chunk) struct SnapshotFile {
+pub(crate) struct SnapshotFile {
     /// Name below the folder that it is restored to, as the text of a path.
     pub name: String,
     pub bytes: u64,
@@ -115,7 +115,7 @@ impl SnapshotFile {
 
 /// Chunks that follow each other in a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::chunk) struct ChunkRun {
+pub(crate) struct ChunkRun {
     /// Place of the pack in the list of the snapshot.
     pub pack: u32,
     pub first: u32,
@@ -205,7 +205,7 @@ impl ChunkStore {
 }
 
 /// A snapshot that is being written.
-pub(in crate::chunk) struct SnapshotWriter {
+pub(crate) struct SnapshotWriter {
     store: Arc<dyn Store>,
     name: String,
     run: RunWriter,
@@ -254,7 +254,7 @@ impl SnapshotWriter {
 }
 
 /// Reader of the files of a snapshot.
-pub(in crate::chunk) struct SnapshotReader {
+pub(crate) struct SnapshotReader {
     run: RunReader,
     cursor: RunCursor,
 }

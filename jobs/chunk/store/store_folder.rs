@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
 use super::pack_reader::ChunkPack;
-use crate::cli::exit::WrongUse;
-use crate::output::{read_sealed, write_sealed};
+use runtime::cli::exit::WrongUse;
+use runtime::output::{read_sealed, write_sealed};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
@@ -19,7 +19,7 @@ const SETTINGS: &str = "chunks.json";
 
 /// A store that is open.
 #[derive(Clone)]
-pub(in crate::chunk) struct ChunkStore {
+pub(crate) struct ChunkStore {
     pub store: Arc<dyn Store>,
     /// Folder as the user has named it.
     pub uri: String,

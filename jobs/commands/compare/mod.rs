@@ -24,20 +24,20 @@ use serde::{Deserialize, Serialize, Serializer};
 use self::report::{CompareCounters, Report, milliseconds, tables};
 use self::testing::{Tested, Testing};
 use self::training::{LabelMap, Trained, Training};
-use crate::Common;
-use crate::cli::configuration::{Configuration, text};
-use crate::cli::exit::{Failure, WrongUse};
-use crate::cli::terminal::print;
-use crate::cli::values::{output_and_inputs, paths, text_of_file};
-use crate::corpus::input::InputOptions;
-use crate::corpus::run::Run;
-use crate::corpus::same_input::check_same_input;
-use crate::output::map_output::MapOutputs;
-use crate::output::summary::{InputCounters, InputEntry};
-use crate::output::tables::{LabelRow, write_labels};
-use crate::output::{FileList, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
-use crate::progress::usage::ResourceUsage;
-use crate::progress::{Stage, StageRow, StageTotals, merge, seconds};
+use runtime::Common;
+use runtime::cli::configuration::{Configuration, text};
+use runtime::cli::exit::{Failure, WrongUse};
+use runtime::cli::terminal::print;
+use runtime::cli::values::{output_and_inputs, paths, text_of_file};
+use runtime::corpus::input::InputOptions;
+use runtime::corpus::run::Run;
+use runtime::corpus::same_input::check_same_input;
+use runtime::output::map_output::MapOutputs;
+use runtime::output::summary::{InputCounters, InputEntry};
+use runtime::output::tables::{LabelRow, write_labels};
+use runtime::output::{FileList, JobEnd, Key, OutputArgs, OutputFolder, OutputJob};
+use runtime::progress::usage::ResourceUsage;
+use runtime::progress::{Stage, StageRow, StageTotals, merge, seconds};
 
 /// Compare test documents with classes of training documents by four measures
 ///

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::testing::Tested;
 use super::training::Label;
-use crate::cli::terminal::grouped;
-use crate::output::summary::{InputCounters, InputEntry, write_plain_counters};
-use crate::output::{JobSummary, rejected_words};
-use crate::progress::StageRow;
-use crate::progress::usage::ResourceUsage;
+use runtime::cli::terminal::grouped;
+use runtime::output::summary::{InputCounters, InputEntry, write_plain_counters};
+use runtime::output::{JobSummary, rejected_words};
+use runtime::progress::StageRow;
+use runtime::progress::usage::ResourceUsage;
 
 /// Report of a run. It is written to `_SUCCESS`; its tables are printed.
 #[derive(Debug, Serialize)]

@@ -12,12 +12,12 @@ use operators::text::features::Features;
 use serde::{Deserialize, Serialize};
 
 use super::training::Trained;
-use crate::corpus::plan::Plan;
-use crate::corpus::split::Split;
-use crate::corpus::splits::{self, SplitReader};
-use crate::output::map_output::MapOutputs;
-use crate::output::rejects::{Rejects, SplitRejectsWriter};
-use crate::progress::{Progress, Stage, StageTimer, thread_cpu};
+use runtime::corpus::plan::Plan;
+use runtime::corpus::split::Split;
+use runtime::corpus::splits::{self, SplitReader};
+use runtime::output::map_output::MapOutputs;
+use runtime::output::rejects::{Rejects, SplitRejectsWriter};
+use runtime::progress::{Progress, Stage, StageTimer, thread_cpu};
 
 /// Number of features of the documents of a split that are held before they are compared: 16 MiB.
 const HELD_FEATURES: usize = 1 << 20;

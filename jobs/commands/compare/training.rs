@@ -14,12 +14,12 @@ use operators::{DocId, hash};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
-use crate::cli::exit::WrongUse;
-use crate::corpus::plan::Plan;
-use crate::corpus::splits::{self, SplitReader};
-use crate::output::map_output::MapOutputs;
-use crate::output::rejects::{Rejects, SplitRejectsWriter};
-use crate::progress::{Progress, Stage};
+use runtime::cli::exit::WrongUse;
+use runtime::corpus::plan::Plan;
+use runtime::corpus::splits::{self, SplitReader};
+use runtime::output::map_output::MapOutputs;
+use runtime::output::rejects::{Rejects, SplitRejectsWriter};
+use runtime::progress::{Progress, Stage};
 
 /// First reading of a planned corpus.
 pub(super) struct Training {

@@ -13,18 +13,18 @@ use unicode_width::UnicodeWidthStr;
 
 use super::labels::agreement::{self, ComparedPair};
 use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
-use crate::cli::exit::WrongUse;
-use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::{grouped, print, say};
-use crate::cli::values::{paths, text_of_file};
-use crate::dedup::finished::Finished;
-use crate::output::tables::PairsOf;
+use batch::finished::Finished;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::report_file::ReportFile;
+use runtime::cli::terminal::{grouped, print, say};
+use runtime::cli::values::{paths, text_of_file};
+use runtime::output::tables::PairsOf;
 
 /// Score a finished output against labelled pairs or clusters
 ///
 /// Prints precision, recall and F1 of pairs, and the figures of the CORE-2020 benchmark's older convention.
 /// Where the labels name all true pairs, it also prints those of removed documents.
-/// docs/design/0018-labels.md defines each figure.
+/// docs/design/accuracy.md defines each figure.
 #[derive(clap::Args)]
 pub struct Args {
     /// Finished outputs of dedup, and last the file of labels: two ids and a label on each line, or an id and its cluster. Several outputs

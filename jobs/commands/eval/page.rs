@@ -5,8 +5,8 @@ use operators::Ranking;
 
 use super::{Figures, mean, part};
 use crate::commands::labels::agreement;
-use crate::report::chart::{Axis, Chart};
-use crate::report::parts::{PagePart, PageTable, page_of_parts};
+use runtime::report::chart::{Axis, Chart};
+use runtime::report::parts::{PagePart, PageTable, page_of_parts};
 
 impl Figures {
     /// Returns the page. `output`: address of the output; `labels`: what the labels are.

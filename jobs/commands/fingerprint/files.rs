@@ -15,19 +15,19 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde_json::json;
 
-use crate::Common;
-use crate::cli::configuration::Configuration;
-use crate::cli::exit::{Failure, WrongUse};
-use crate::cli::values::paths;
 use crate::commands::repack::{PackFormat, Repack, RepackCounters, RepackUnit};
-use crate::corpus::input::InputOptions;
-use crate::corpus::run::Run;
-use crate::corpus::split::Split;
-use crate::corpus::splits::SplitReader;
-use crate::dedup::corpus_counts;
-use crate::output::rejects::SplitRejectsWriter;
-use crate::output::{OutputArgs, OutputFolder, OutputJob};
-use crate::progress::{Stage, StageTimer};
+use batch::corpus_counts;
+use runtime::Common;
+use runtime::cli::configuration::Configuration;
+use runtime::cli::exit::{Failure, WrongUse};
+use runtime::cli::values::paths;
+use runtime::corpus::input::InputOptions;
+use runtime::corpus::run::Run;
+use runtime::corpus::split::Split;
+use runtime::corpus::splits::SplitReader;
+use runtime::output::rejects::SplitRejectsWriter;
+use runtime::output::{OutputArgs, OutputFolder, OutputJob};
+use runtime::progress::{Stage, StageTimer};
 
 /// Options of the files of fingerprints.
 #[derive(clap::Args)]

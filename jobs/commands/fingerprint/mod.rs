@@ -13,11 +13,11 @@ use operators::search::Search;
 
 use self::files::{FileArgs, FingerprintJob, no_simhash};
 use self::steps::steps;
-use crate::Common;
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
-use crate::dedup::corpus_counts;
-use crate::dedup::options::refuse_given;
+use batch::corpus_counts;
+use batch::options::refuse_given;
+use runtime::Common;
+use runtime::cli::terminal::print;
+use runtime::cli::values::paths;
 
 /// Show how the SimHash of a text comes about, or make the fingerprints of a corpus
 ///

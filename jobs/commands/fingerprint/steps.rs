@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use operators::fingerprint::Bits;
+use operators::Bits;
 use operators::search::bits::{SimHash, WeightedFeature};
 use unicode_width::UnicodeWidthStr;
 

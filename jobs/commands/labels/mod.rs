@@ -10,7 +10,7 @@ use std::fmt;
 use anyhow::{Result, bail};
 
 use self::table::weight_of;
-use crate::cli::exit::WrongUse;
+use runtime::cli::exit::WrongUse;
 
 /// Options by which a file of labels is read.
 #[derive(Clone, Debug, Default, clap::Args)]

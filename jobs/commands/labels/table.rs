@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use operators::fleiss_kappa;
 
-use crate::cli::exit::WrongUse;
+use runtime::cli::exit::WrongUse;
 
 /// Labels that a pair can have: the same, different, cannot say.
 pub(crate) const LABELS: [&str; 3] = ["1", "0", "?"];

@@ -15,15 +15,15 @@ use datasets::{Codec, Container};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::terminal::grouped;
-use crate::corpus::run::Run;
-use crate::corpus::split::Split;
-use crate::corpus::splits;
-use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::summary::{InputCounters, write_plain_counters};
-use crate::output::{FileList, JobEnd, JobSummary, OutputFolder, OutputJob, rejected_words};
-use crate::progress::usage::ResourceUsage;
-use crate::progress::{Stage, StageRow, StageTimer, seconds};
+use runtime::cli::terminal::grouped;
+use runtime::corpus::run::Run;
+use runtime::corpus::split::Split;
+use runtime::corpus::splits;
+use runtime::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use runtime::output::summary::{InputCounters, write_plain_counters};
+use runtime::output::{FileList, JobEnd, JobSummary, OutputFolder, OutputJob, rejected_words};
+use runtime::progress::usage::ResourceUsage;
+use runtime::progress::{Stage, StageRow, StageTimer, seconds};
 
 /// A job that writes something of each split of its input into an output.
 pub(crate) struct Repack<'a> {

@@ -13,20 +13,20 @@ use operators::{DocBatch, Reject};
 
 use super::pack_options::{PackOptions, PackedRecord, has_records};
 use super::{PackFormat, Repack, RepackCounters, RepackUnit};
-use crate::Common;
-use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
-use crate::cli::values::{output_and_inputs, paths};
-use crate::corpus::input_files::InputFiles;
-use crate::corpus::plan::{HEAD_BYTES, Plan};
-use crate::corpus::run::Run;
-use crate::corpus::split::Split;
-use crate::corpus::splits::{self, SplitReader};
-use crate::corpus::unopened_piece::UnopenedPiece;
-use crate::corpus::whole_file::WholeFile;
-use crate::output::rejects::SplitRejectsWriter;
-use crate::output::{OutputArgs, OutputFolder, OutputJob};
-use crate::progress::{Progress, Stage, StageTimer};
+use runtime::Common;
+use runtime::cli::configuration::Configuration;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::values::{output_and_inputs, paths};
+use runtime::corpus::input_files::InputFiles;
+use runtime::corpus::plan::{HEAD_BYTES, Plan};
+use runtime::corpus::run::Run;
+use runtime::corpus::split::Split;
+use runtime::corpus::splits::{self, SplitReader};
+use runtime::corpus::unopened_piece::UnopenedPiece;
+use runtime::corpus::whole_file::WholeFile;
+use runtime::output::rejects::SplitRejectsWriter;
+use runtime::output::{OutputArgs, OutputFolder, OutputJob};
+use runtime::progress::{Progress, Stage, StageTimer};
 
 /// Format of one text a file, whatever the files are called.
 const TEXTS: &str = "tancorp";

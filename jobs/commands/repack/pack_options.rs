@@ -6,9 +6,9 @@ use datasets::{Codec, Encoding, FileHead, Format, UNKNOWN};
 use serde::Serialize;
 
 use super::PackFormat;
-use crate::cli::configuration::{optional_text, text};
-use crate::cli::values::{OnBadText, record_size, size};
-use crate::corpus::plan::{recognise, recognised};
+use runtime::cli::configuration::{optional_text, text};
+use runtime::cli::values::{OnBadText, record_size, size};
+use runtime::corpus::plan::{recognise, recognised};
 
 /// Options that decide what is packed.
 #[derive(Clone, clap::Args, Serialize)]

@@ -14,17 +14,17 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::{Repack, RepackCounters, RepackUnit};
-use crate::Common;
-use crate::cli::configuration::{Configuration, text};
-use crate::cli::exit::WrongUse;
-use crate::cli::values::{output_and_inputs, paths, record_size, size};
-use crate::corpus::plan::Plan;
-use crate::corpus::run::Run;
-use crate::corpus::split::Split;
-use crate::corpus::splits;
-use crate::output::rejects::SplitRejectsWriter;
-use crate::output::{OutputArgs, OutputFolder, OutputJob};
-use crate::progress::{Stage, StageTimer};
+use runtime::Common;
+use runtime::cli::configuration::{Configuration, text};
+use runtime::cli::exit::WrongUse;
+use runtime::cli::values::{output_and_inputs, paths, record_size, size};
+use runtime::corpus::plan::Plan;
+use runtime::corpus::run::Run;
+use runtime::corpus::split::Split;
+use runtime::corpus::splits;
+use runtime::output::rejects::SplitRejectsWriter;
+use runtime::output::{OutputArgs, OutputFolder, OutputJob};
+use runtime::progress::{Stage, StageTimer};
 
 /// Longest name of a file or folder on today's file systems, in bytes.
 const NAME_BYTES: usize = 255;

@@ -7,11 +7,11 @@ use chrono::{DateTime, Datelike};
 use cluster::Group;
 use operators::DocId;
 
-use crate::corpus::input::Input;
-use crate::corpus::splits::{self, SplitReader};
-use crate::dedup::finished::Finished;
-use crate::output::summary::RemovedShare;
-use crate::progress::{Progress, Stage};
+use batch::finished::Finished;
+use runtime::corpus::input::Input;
+use runtime::corpus::splits::{self, SplitReader};
+use runtime::output::summary::RemovedShare;
+use runtime::progress::{Progress, Stage};
 
 /// Number of months up to which each is a class of its own. Of more, the years are.
 const MONTHS: usize = 36;

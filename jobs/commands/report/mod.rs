@@ -10,16 +10,16 @@ use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
 use serde_json::json;
 
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::piped::STANDARD;
-use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::print;
-use crate::cli::values::paths;
-use crate::dedup::finished::Finished;
-use crate::output::summary::RemovedShare;
-use crate::output::tables::PairsOf;
-use crate::report::{ReportSource, ShownTexts};
+use batch::finished::Finished;
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::piped::STANDARD;
+use runtime::cli::report_file::ReportFile;
+use runtime::cli::terminal::print;
+use runtime::cli::values::paths;
+use runtime::output::summary::RemovedShare;
+use runtime::output::tables::PairsOf;
+use runtime::report::{ReportSource, ShownTexts};
 
 /// Write the page about a finished output again, or its tables as CSV or JSON
 ///

@@ -10,7 +10,7 @@ use operators::Similarity;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::dedup::finished::{Finished, MemberRow, PairRow};
+use batch::finished::{Finished, MemberRow, PairRow};
 
 #[derive(Serialize)]
 struct PairLine {

@@ -6,8 +6,8 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use crate::corpus::input::Input;
-use crate::progress::{Progress, Stage};
+use runtime::corpus::input::Input;
+use runtime::progress::{Progress, Stage};
 
 /// The comparison of every two of some documents, on all workers.
 pub(super) struct AllPairs<'a> {

@@ -13,18 +13,18 @@ use operators::{Point, RankedPair, Ranking, Similarity};
 use serde_json::json;
 
 use self::all_pairs::AllPairs;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::report_file::ReportFile;
-use crate::cli::terminal::print;
-use crate::cli::values::{paths, text_of_file};
 use crate::commands::labels::agreement::{self, ComparedPair};
 use crate::commands::labels::{JudgedPair, LabelOptions, Labels, Truth};
 use crate::commands::plot::Plot;
-use crate::corpus::input::{Census, Input, InputDocument, InputOptions};
-use crate::corpus::sample::Sample;
-use crate::dedup::{corpus_counts, options::refuse_given};
-use crate::progress::{Progress, Stage};
+use batch::{corpus_counts, options::refuse_given};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::report_file::ReportFile;
+use runtime::cli::terminal::print;
+use runtime::cli::values::{paths, text_of_file};
+use runtime::corpus::input::{Census, Input, InputDocument, InputOptions};
+use runtime::corpus::sample::Sample;
+use runtime::progress::{Progress, Stage};
 
 /// Largest number of documents that are compared each with each: two labels' worth of pairs is 200 MB.
 const MOST_DOCUMENTS: usize = 7_000;

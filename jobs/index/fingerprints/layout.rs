@@ -6,13 +6,13 @@ use cluster::runs::BlockPlace;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of tables.
-pub(in crate::index) const MOST_TABLES: usize = 4;
+pub(crate) const MOST_TABLES: usize = 4;
 /// Number of entries above which a file has two tables.
 const MANY_ENTRIES: u64 = 300_000_000;
 /// Number of first bits that a bucket has at most.
 const MOST_BUCKET_BITS: u32 = 16;
 /// Largest number of entries of a page, whose checksum is compared when it is read.
-pub(in crate::index) const PAGE_ENTRIES: usize = 1 << 9;
+pub(crate) const PAGE_ENTRIES: usize = 1 << 9;
 /// Number of entries that a bucket should have at least.
 const BUCKET_ENTRIES: u64 = 64;
 /// Number of bytes that the directory has for each page: table, entries, first key, checksum.
@@ -22,7 +22,7 @@ pub(super) const MAGIC: &[u8; 8] = b"DDJFPT02";
 
 /// Facts of a finished file, by which it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) struct FingerprintSummary {
+pub(crate) struct FingerprintSummary {
     /// Length of the file.
     pub bytes: u64,
     /// Number of entries of the first table.
@@ -153,12 +153,12 @@ impl FileShape {
 }
 
 /// Returns the keys of a word in four tables, which are those of the passes of a search.
-pub(in crate::index) fn keys_of_word(word: u64) -> [u64; MOST_TABLES] {
+pub(crate) fn keys_of_word(word: u64) -> [u64; MOST_TABLES] {
     array::from_fn(|table| FileShape::FOUR.key_of(word, table))
 }
 
 /// Returns the fingerprint whose key in a pass of a search this is.
-pub(in crate::index) fn word_of_pass(key: u64, pass: usize) -> u64 {
+pub(crate) fn word_of_pass(key: u64, pass: usize) -> u64 {
     FileShape::FOUR.word_of(key, pass)
 }
 

@@ -13,7 +13,7 @@ use super::writer::{FingerprintWriter, GROUP_SHIFT};
 ///
 /// # Errors
 /// Those of the store and of `stays`, and [`cluster::Error::Damaged`].
-pub(in crate::index) fn merge(
+pub(crate) fn merge(
     files: &[&FingerprintFile],
     writer: &mut FingerprintWriter,
     mut stays: impl FnMut(u64, u64) -> Result<bool>,

@@ -15,7 +15,7 @@ const PADDING: usize = 8;
 /// An open file of fingerprints.
 ///
 /// Memory: its directory, with 32 bytes for each page and 4 for each bucket; 10 MB for ten million documents.
-pub(in crate::index) struct FingerprintFile {
+pub(crate) struct FingerprintFile {
     blob: Arc<dyn Blob>,
     pub summary: FingerprintSummary,
     pages: Vec<Page>,

@@ -14,7 +14,7 @@ const MOST_AHEAD: usize = 80;
 
 /// Counts of the pages and entries of a file that a query has looked at.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::index) struct NearEntries {
+pub(crate) struct NearEntries {
     /// Whether there are more entries than are looked at.
     pub is_cut: bool,
     /// Number of entries that agree with the word in the block of their table.
@@ -27,7 +27,7 @@ pub(in crate::index) struct NearEntries {
 
 /// Facts that a query has found out about a file, and buffers, which a later one uses again.
 #[derive(Default)]
-pub(in crate::index) struct FingerprintScratch {
+pub(crate) struct FingerprintScratch {
     /// The word of the query.
     word: u64,
     probes: Vec<Probe>,

@@ -13,7 +13,7 @@ pub(super) const GROUP_SHIFT: u32 = u64::BITS - 16;
 /// Writes the tables of a file one after the other, each in the order of its keys.
 ///
 /// Memory: a page, and the directory, which has 19 bytes for each page.
-pub(in crate::index) struct FingerprintWriter {
+pub(crate) struct FingerprintWriter {
     output: Box<dyn Output>,
     path: String,
     shape: FileShape,

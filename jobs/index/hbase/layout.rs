@@ -1,10 +1,10 @@
 //! The cells of a document.
 
 use anyhow::{Context, Result, bail};
-use cluster::hbase::TableCell;
+use hbase::TableCell;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::index::topics::PreparedDoc;
+use crate::topics::PreparedDoc;
 
 /// Number of partitions, which are the regions that a table begins with.
 pub(super) const PARTITIONS: u8 = 64;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use cluster::hbase::{TableCell, TableRow};
+use hbase::{TableCell, TableRow};
 
 use super::layout::{DocState, HBaseDoc, id_row, rows_near};
 use super::settings_row::HBaseIndex;

@@ -5,8 +5,8 @@ use anyhow::Result;
 use super::layout::{DocState, HBaseDoc, fingerprint_of};
 use super::meeting::{NearDoc, NearDocs};
 use super::settings_row::HBaseIndex;
-use crate::index::query::{AnsweredMatch, QueryAnswer, QueryLimits};
-use crate::index::topics::PreparedDoc;
+use crate::query::{AnsweredMatch, QueryAnswer, QueryLimits};
+use crate::topics::PreparedDoc;
 
 impl HBaseIndex {
     /// Finds the documents of a topic that match each of some documents. `now`: milliseconds since 1970. Cost: see

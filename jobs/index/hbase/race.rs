@@ -11,8 +11,8 @@ use super::meeting::{NearDoc, NearDocs};
 use super::query::{answer_of, forget_of_empty};
 use super::settings_row::HBaseIndex;
 use super::writing::DocStamps;
-use crate::index::query::{QueryAnswer, QueryLimits};
-use crate::index::topics::PreparedDoc;
+use crate::query::{QueryAnswer, QueryLimits};
+use crate::topics::PreparedDoc;
 
 /// Time that earlier documents have to be decided, from when a group has found them. Their process may be dead.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use cluster::hbase::TableRow;
+use hbase::TableRow;
 
 use super::layout::{DocState, HBaseDoc, PARTITIONS, id_row, id_rows, topic_of_row};
 use super::settings_row::HBaseIndex;

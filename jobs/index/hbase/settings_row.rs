@@ -1,15 +1,15 @@
 //! The row of a table that says what index it is.
 
 use anyhow::{Context, Result, bail};
-use cluster::hbase::{GatewayLimits, HBaseAddress, HBaseTable, TableCell, TableRow};
+use hbase::{GatewayLimits, HBaseAddress, HBaseTable, TableCell, TableRow};
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Method};
 use operators::search::FingerprintKeys;
 use operators::text::features::Lexicon;
 
 use super::layout::{MOST_BITS, split_keys};
-use crate::cli::exit::WrongUse;
-use crate::index::settings::IndexSettings;
+use crate::settings::IndexSettings;
+use runtime::cli::exit::WrongUse;
 
 /// Row behind all partitions.
 const ROW: &[u8] = b"@index";

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
-use cluster::hbase::HBaseAddress;
+use hbase::HBaseAddress;
 use operators::hash::Secret;
 use operators::text::features::Lexicon;
 use serde::Serialize;
@@ -14,26 +14,26 @@ use serde_json::json;
 use super::layout::DocState;
 use super::settings_row::HBaseIndex;
 use super::writing::DocStamps;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::print;
-use crate::corpus::input::Input;
-use crate::index::answer_lines::{acknowledge, code, print_line};
-use crate::index::args::{CorpusArgs, IndexTool};
-use crate::index::export::DocLine;
-use crate::index::load::{each_batch, open_corpus};
-use crate::index::prepare::Preparer;
-use crate::index::query::{QueryAnswer, QueryLimits};
-use crate::index::settings;
-use crate::index::tools::state_among;
-use crate::index::topics::PreparedDoc;
-use crate::progress::Progress;
+use crate::answer_lines::{acknowledge, code, print_line};
+use crate::args::{CorpusArgs, IndexTool};
+use crate::export::DocLine;
+use crate::load::{each_batch, open_corpus};
+use crate::prepare::Preparer;
+use crate::query::{QueryAnswer, QueryLimits};
+use crate::settings;
+use crate::tools::state_among;
+use crate::topics::PreparedDoc;
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::print;
+use runtime::corpus::input::Input;
+use runtime::progress::Progress;
 
 /// Number of documents that are added together, and answered then.
 const GROUP: usize = 500;
 
 /// Returns the table that a tool is for; `None` if its index is a folder.
-pub(in crate::index) fn address(tool: &IndexTool) -> Option<Result<HBaseAddress>> {
+pub(crate) fn address(tool: &IndexTool) -> Option<Result<HBaseAddress>> {
     let name = match tool {
         IndexTool::Build { index, .. } | IndexTool::Snapshot { index, .. } => index,
         IndexTool::Serve(args) => &args.index,
@@ -53,7 +53,7 @@ pub(in crate::index) fn address(tool: &IndexTool) -> Option<Result<HBaseAddress>
 }
 
 /// Runs a tool for an index in HBase. Returns the exit code: 0, or 3 if records were rejected.
-pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAddress) -> Result<u8> {
+pub(crate) fn run(tool: IndexTool, common: &Common, address: &HBaseAddress) -> Result<u8> {
     let none = Lexicon::default();
     match tool {
         IndexTool::Build { index: _, corpus, method, verify, no_text } => {

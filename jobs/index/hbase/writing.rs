@@ -1,11 +1,11 @@
 //! Adding and removing documents.
 
 use anyhow::Result;
-use cluster::hbase::TableCell;
+use hbase::TableCell;
 
 use super::layout::{DocState, DocToken, HBaseDoc, fingerprint_of};
 use super::settings_row::HBaseIndex;
-use crate::index::topics::PreparedDoc;
+use crate::topics::PreparedDoc;
 
 /// Gives documents their times and tokens, in the order in which they come.
 pub(super) struct DocStamps {

@@ -17,7 +17,7 @@ use super::args::ServeArgs;
 use super::bodies::{RequestRoom, read_body};
 use super::deadline::{Closing, Deadline};
 use super::tokens::{ClientToken, Tokens};
-use crate::Common;
+use runtime::Common;
 
 /// Sender of a request: the owner of a token, or anyone where there are no tokens.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use futures::FutureExt;
 use serde_json::{Map, Value, json};
 
 use super::changes::Refused;
-use crate::cli::terminal::say;
+use runtime::cli::terminal::say;
 
 /// Answer to a request that is refused or has failed: a status, and a line that says why.
 #[derive(Debug)]

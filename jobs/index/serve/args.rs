@@ -3,96 +3,99 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+#[cfg(feature = "cli")]
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 
-use crate::cli::values::{paths, size};
-use crate::corpus::input::WordOptions;
-use crate::dedup::options::RefusedLines;
-use crate::index::view::policy_of_index;
-use crate::nightly::Policy;
+#[cfg(feature = "cli")]
+use crate::view::policy_of_index;
+use batch::options::RefusedLines;
+use nightly::Policy;
+#[cfg(feature = "cli")]
+use runtime::cli::values::{paths, size};
+use runtime::corpus::input::WordOptions;
 
 /// Options of `index serve`.
-#[derive(clap::Args)]
-pub(in crate::index) struct ServeArgs {
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub(crate) struct ServeArgs {
     /// Folder of the index
-    #[arg(value_name = "INDEX", value_parser = paths())]
+    #[cfg_attr(feature = "cli", arg(value_name = "INDEX", value_parser = paths()))]
     pub index: String,
     /// Address and port; port 0 is any free one, and the first line of the output names it
     ///
     /// An address that other machines can reach needs --tokens, --tls-cert and --tls-key.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080"))]
     pub address: SocketAddr,
     /// Name by which clients may call the server, besides localhost and addresses of the loopback
     ///
     /// A page of another site that lets its name lead to this machine is kept out so. Name the host by which a proxy calls the
     /// server.
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new()))]
     pub allow_host: Vec<String>,
     /// Answer only, while another process may change the index
     ///
     /// The changes of the other process are seen every ten seconds.
-    #[arg(long)]
+    #[cfg_attr(feature = "cli", arg(long))]
     pub read_only: bool,
     /// Keep for each topic that is asked for it which documents stay when near-duplicates go (GET /topics/NAME/view)
-    #[arg(long)]
+    #[cfg_attr(feature = "cli", arg(long))]
     pub view: bool,
     /// Which of two matching documents stays in a view: old-first, newest, longest or priority, as for index view
-    #[arg(long, value_name = "WHICH", default_value = "old-first", requires = "view", value_parser = policy_of_index)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "WHICH", default_value = "old-first", requires = "view", value_parser = policy_of_index))]
     pub view_policy: Policy,
     /// Largest number of bytes that all views and what-ifs may take; a topic that would exceed it has no view
-    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "view", value_parser = size)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SIZE", default_value = "1G", requires = "view", value_parser = size))]
     pub view_memory: u64,
     /// File with a JSON line for each token: {"name": "crawler", "token": "…", "topics": ["news"], "write": true,
     /// "documents_per_second": 1000}
     ///
     /// Without "topics" all are allowed, without "write" only queries, and without a rate any. A token has at least 16
     /// characters.
-    #[arg(long, value_name = "FILE")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE"))]
     pub tokens: Option<String>,
     /// Certificate chain of the server, as PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", requires = "tls_key"))]
     pub tls_cert: Option<String>,
     /// Private key of the certificate, as PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", requires = "tls_cert"))]
     pub tls_key: Option<String>,
     /// Certificates of authorities, as PEM, one of which must have signed the certificate of each client
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE", requires = "tls_cert"))]
     pub client_ca: Option<String>,
     /// Largest number of bytes of the body of a request
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SIZE", default_value = "16M", value_parser = size))]
     pub max_body: u64,
     /// Largest number of bytes of all bodies at a time; requests beyond it get 503 and are to come back after a second
     ///
     /// A body counts from its first byte to the answer. If this is less than --max-body, it is that.
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SIZE", default_value = "64M", value_parser = size))]
     pub max_bodies: u64,
     /// Largest number of documents of a request
-    #[arg(long, value_name = "N", default_value = "10000", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value = "10000", value_parser = RangedU64ValueParser::<usize>::new().range(1..)))]
     pub max_batch: usize,
     /// Largest number of requests at a time; others get 503 and are to come back after a second
     ///
     /// A request counts once its body is there. If there are several tokens, one of them has at most half of the requests and
     /// of --max-bodies.
-    #[arg(long, value_name = "N", default_value = "256", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value = "256", value_parser = RangedU64ValueParser::<usize>::new().range(1..)))]
     pub max_requests: usize,
     /// Seconds that a request may take, its body included
     ///
     /// The part of a change that was done by then is durable, and the answer says how much that is. A body of which less than 8K a second comes is
     /// refused after five seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SECONDS", default_value = "30", value_parser = RangedU64ValueParser::<u64>::new().range(1..)))]
     pub timeout: u64,
     /// Seconds that requests have to end after SIGTERM
-    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SECONDS", default_value = "10"))]
     pub grace: u64,
     /// Largest number of bytes a second that are written while segments are merged
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SIZE", default_value = "64M", value_parser = size))]
     pub merge_rate: u64,
     /// Append a JSON line for each request to this file
-    #[arg(long, value_name = "FILE")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE"))]
     pub access_log: Option<String>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub words: WordOptions,
-    #[command(flatten)]
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub refused: RefusedLines,
 }
 

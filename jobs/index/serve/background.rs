@@ -10,8 +10,8 @@ use operators::text::features::Lexicon;
 use parking_lot::{Mutex, RwLock};
 
 use super::views::take_newer;
-use crate::Common;
-use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
+use crate::index_folder::{IndexFolder, MEMORY_BYTES};
+use runtime::Common;
 
 /// Time between two looks at what there is to do.
 const PAUSE: Duration = Duration::from_millis(100);

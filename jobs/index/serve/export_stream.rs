@@ -7,8 +7,8 @@ use futures::stream;
 use tokio::task::block_in_place;
 
 use super::served_index::ServedIndex;
-use crate::index::export::export_part;
-use crate::index::prepare::now;
+use crate::export::export_part;
+use crate::prepare::now;
 
 /// Returns the documents of a topic. Those that come or go meanwhile may be there or not. Changes wait while a part is
 /// read.

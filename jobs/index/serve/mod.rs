@@ -34,7 +34,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use axum_server::accept::NoDelayAcceptor;
 use axum_server::{Handle, Server};
-use tokio::runtime;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::admission::Admission;
@@ -42,9 +42,9 @@ use self::deadline::Closing;
 use self::hosts::HostNames;
 use self::observe::Observer;
 use self::served_index::ServedIndex;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::print;
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::print;
 
 pub(super) use args::ServeArgs;
 
@@ -70,7 +70,7 @@ pub(super) fn serve(common: &Common, args: &ServeArgs) -> Result<u8> {
             args.address
         )));
     }
-    let runtime = runtime::Builder::new_multi_thread()
+    let runtime = Builder::new_multi_thread()
         .worker_threads(common.workers().max(2))
         .thread_name("http")
         .on_thread_start(cluster::panics_are_caught)

@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::admission::RequestCaller;
-use crate::index::index_folder::IndexFolder;
-use crate::index::prepare::now;
-use crate::progress::{MetricsText, labels};
+use crate::index_folder::IndexFolder;
+use crate::prepare::now;
+use runtime::progress::{MetricsText, labels};
 
 /// Upper bounds of the histogram of times, in microseconds.
 const TIMES: [u64; 10] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000, 1_000_000, 10_000_000];

@@ -12,7 +12,7 @@ use super::admission::RequestCaller;
 use super::api_error::ApiError;
 use super::observe::Observer;
 use super::served_index::ServedIndex;
-use crate::index::topics::topic_name;
+use crate::topics::topic_name;
 
 /// Content type of JSON lines.
 pub(super) const JSON_LINES: &str = "application/x-ndjson";

@@ -26,9 +26,9 @@ use super::observe::{Observer, observe};
 use super::route_state::{JSON_LINES, RouteState, refuse_params};
 use super::served_index::{RequestDoc, ServedIndex};
 use super::views::view_routes;
-use crate::index::prepare::now;
-use crate::index::query::QueryLimits;
-use crate::index::topics::PreparedDoc;
+use crate::prepare::now;
+use crate::query::QueryLimits;
+use crate::topics::PreparedDoc;
 
 /// Largest number of matches that a request may ask for.
 const MOST_MATCHES: usize = 1000;
@@ -276,7 +276,7 @@ async fn topics(
 ) -> Json<Value> {
     let topics: Vec<Value> = shared.index.read(|index| {
         let seen = index.topics.values().filter(|topic| topic.end_of_shown() > 0 && caller.sees(&topic.name));
-        let numbers = |topic: &crate::index::topics::Topic| {
+        let numbers = |topic: &crate::topics::Topic| {
             let bytes: u64 = topic.segments.iter().map(|segment| segment.entry.bytes()).sum();
             let (name, segments, in_memory) = (&topic.name, topic.segments.len(), topic.memory_bytes());
             json!({ "name": name, "segments": segments, "bytes": bytes, "bytes_in_memory": in_memory })

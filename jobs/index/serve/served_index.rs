@@ -17,12 +17,12 @@ use super::background::Background;
 use super::changes::{GroupCommit, Refused, WriteReply, WriteRequest};
 use super::deadline::{Closing, Deadline};
 use super::views::Views;
-use crate::Common;
-use crate::index::index_folder::IndexFolder;
-use crate::index::prepare::{Preparer, now};
-use crate::index::query::{Queries, QueryAnswer, QueryLimits};
-use crate::index::settings::IndexSettings;
-use crate::index::topics::PreparedDoc;
+use crate::index_folder::IndexFolder;
+use crate::prepare::{Preparer, now};
+use crate::query::{Queries, QueryAnswer, QueryLimits};
+use crate::settings::IndexSettings;
+use crate::topics::PreparedDoc;
+use runtime::Common;
 
 /// Time for which queries keep changes waiting at once.
 const SLICE: Duration = Duration::from_millis(5);

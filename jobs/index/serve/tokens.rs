@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::bodies::RequestRoom;
-use crate::Common;
-use crate::cli::values::text_of_file;
+use runtime::Common;
+use runtime::cli::values::text_of_file;
 
 /// Least number of characters of a token.
 const LEAST_LENGTH: usize = 16;

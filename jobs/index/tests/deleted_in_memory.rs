@@ -3,10 +3,10 @@
 use operators::DocBatch;
 use tempfile::TempDir;
 
-use crate::index::index_folder::IndexFolder;
-use crate::index::prepare::Preparer;
-use crate::index::query::QueryLimits;
-use crate::index::topics::IndexTable;
+use crate::index_folder::IndexFolder;
+use crate::prepare::Preparer;
+use crate::query::QueryLimits;
+use crate::topics::IndexTable;
 
 /// Deleted documents of a text take no place among the matches, and a text goes with the last of them.
 #[test]

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Instant;
 
 use super::*;
-use crate::index::PreparedDoc;
-use crate::index::query::Queries;
+use crate::PreparedDoc;
+use crate::query::Queries;
 
 const TEXT: &str = "花落知多少，夜来风雨声。";
 const OTHER: &str = "春眠不觉晓，处处闻啼鸟。";

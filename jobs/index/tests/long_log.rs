@@ -5,9 +5,9 @@ use std::time::Duration;
 use operators::text::features::Lexicon;
 use tempfile::TempDir;
 
-use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
-use crate::index::query::QueryLimits;
-use crate::index::topics::PreparedDoc;
+use crate::index_folder::{IndexFolder, MEMORY_BYTES};
+use crate::query::QueryLimits;
+use crate::topics::PreparedDoc;
 
 /// Bytes of the text of a document.
 const TEXT_BYTES: usize = 1 << 24;

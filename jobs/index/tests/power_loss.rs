@@ -4,6 +4,9 @@
 //! The log is on a real disk, where each commit is durable once it returns and a file is gone once it is removed. All
 //! other files are in a store that loses what was not settled.
 
+#[path = "../../../tests/power_store/mod.rs"]
+mod power_store;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +14,8 @@ use std::time::Duration;
 use cluster::Store;
 use operators::hash::spread;
 
+use self::power_store::PowerStore;
 use super::*;
-use crate::output::power_store::PowerStore;
 
 /// Documents of an index: topic, id and number of them.
 type Docs = BTreeMap<(String, String), usize>;

@@ -6,13 +6,13 @@ use anyhow::Result;
 use operators::text::features::Lexicon;
 use serde_json::json;
 
-use crate::Common;
-use crate::corpus::input::Input;
-use crate::index::args::{CorpusArgs, IndexArgs};
-use crate::index::index_folder::IndexFolder;
-use crate::index::load::{each_batch, open_corpus};
-use crate::index::prepare::Preparer;
-use crate::index::topics::PreparedDoc;
+use crate::args::{CorpusArgs, IndexArgs};
+use crate::index_folder::IndexFolder;
+use crate::load::{each_batch, open_corpus};
+use crate::prepare::Preparer;
+use crate::topics::PreparedDoc;
+use runtime::Common;
+use runtime::corpus::input::Input;
 
 impl IndexArgs {
     /// Opens the index to change it.

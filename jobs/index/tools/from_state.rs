@@ -9,16 +9,16 @@ use operators::hash::Secret;
 use operators::method::{KeptKeys, Spec};
 use operators::text::features::Lexicon;
 
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::dedup::options::Verification;
-use crate::index::args::CorpusArgs;
-use crate::index::fingerprints::word_of_pass;
-use crate::index::index_folder::IndexFolder;
-use crate::index::prepare::now;
-use crate::index::settings;
-use crate::index::topics::{IndexTable, SegmentEntry, SegmentWriter};
-use crate::state::{EarlierDocs, NightEntry, StateFolder, StateManifest, StateTable, doc_of, number_of};
+use crate::args::CorpusArgs;
+use crate::fingerprints::word_of_pass;
+use crate::index_folder::IndexFolder;
+use crate::prepare::now;
+use crate::settings;
+use crate::topics::{IndexTable, SegmentEntry, SegmentWriter};
+use batch::options::Verification;
+use nightly::state::{EarlierDocs, NightEntry, StateFolder, StateManifest, StateTable, doc_of, number_of};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
 
 /// Number of passes of fingerprints with four blocks.
 const FOUR_PASSES: u64 = 4;
@@ -27,7 +27,7 @@ const FOUR_PASSES: u64 = 4;
 ///
 /// # Errors
 /// Those of the stores, and [`WrongUse`] when a state is one of several inputs.
-pub(in crate::index) fn state_among(inputs: &[String]) -> Result<Option<StateFolder>> {
+pub(crate) fn state_among(inputs: &[String]) -> Result<Option<StateFolder>> {
     let lists = inputs.iter().filter(|uri| uri.contains(',')).flat_map(|uri| uri.split(','));
     for uri in inputs.iter().map(String::as_str).chain(lists) {
         let (store, path) = Stores::new().locate(uri)?;

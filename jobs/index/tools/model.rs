@@ -6,15 +6,15 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::asking::ask;
-use crate::Common;
-use crate::cli::exit::WrongUse;
-use crate::cli::terminal::print;
-use crate::index::answer_lines::code;
-use crate::index::args::{CorpusArgs, IndexArgs};
-use crate::index::fingerprints::PAGE_ENTRIES;
-use crate::index::prepare::now;
-use crate::index::query::QueryLimits;
-use crate::index::topics::{PreparedDoc, QueryWork};
+use crate::answer_lines::code;
+use crate::args::{CorpusArgs, IndexArgs};
+use crate::fingerprints::PAGE_ENTRIES;
+use crate::prepare::now;
+use crate::query::QueryLimits;
+use crate::topics::{PreparedDoc, QueryWork};
+use runtime::Common;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::terminal::print;
 
 /// Number of keys that a query reads at once, about: a leaf of a run has so many.
 const KEYS_OF_A_READ: f64 = 100.0;

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use cluster::{Local, Store, path_of_text, text_of_path};
 use operators::text::features::Lexicon;
 
-use crate::cli::exit::WrongUse;
-use crate::index::index_folder::{BUILDING, IndexFolder, LOG_FLOOR, SETTINGS, absolute, is_missing};
-use crate::index::topics::{MANIFEST, Topic, TopicManifest};
-use crate::output::read_sealed;
+use crate::index_folder::{BUILDING, IndexFolder, LOG_FLOOR, SETTINGS, absolute, is_missing};
+use crate::topics::{MANIFEST, Topic, TopicManifest};
+use runtime::cli::exit::WrongUse;
+use runtime::output::read_sealed;
 
 /// Number of times that the copying begins anew because the log was shortened or segments were merged meanwhile.
 const ATTEMPTS: usize = 10;

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::terminal::print;
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{Topic, TopicReader};
+use crate::index_folder::IndexFolder;
+use crate::topics::{Topic, TopicReader};
+use runtime::cli::terminal::print;
 
 /// Numbers that `stats` prints.
 #[derive(Serialize)]

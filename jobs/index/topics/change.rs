@@ -23,14 +23,14 @@ pub struct PreparedDoc {
 
 /// A change of one topic. It holds all that is needed to make it again, whatever the segments have become since.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) struct Change {
+pub(crate) struct Change {
     pub topic: String,
     pub what: ChangeKind,
 }
 
 /// Kind of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) enum ChangeKind {
+pub(crate) enum ChangeKind {
     /// A document was added.
     Insert(NewDoc),
     /// Documents were deleted.
@@ -45,7 +45,7 @@ pub(in crate::index) enum ChangeKind {
 
 /// A document that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) struct NewDoc {
+pub(crate) struct NewDoc {
     pub number: u64,
     /// Time of the insertion, in seconds since 1970.
     pub time: u64,
@@ -58,7 +58,7 @@ pub(in crate::index) struct NewDoc {
 
 /// All that is kept of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) struct KeptText {
+pub(crate) struct KeptText {
     pub identity: Identity,
     /// Pass and kept key, whose high and low 64 bits stand apart because the low ones are often 0. Of a fingerprint in four
     /// blocks this is the first key alone, which is the fingerprint.
@@ -84,7 +84,7 @@ impl KeptText {
 
 /// The last insertions into a topic since a document went, so that a view can tell of them one after the other, after a restart too.
 #[derive(Debug, Default)]
-pub(in crate::index) struct LatestInsertions {
+pub(crate) struct LatestInsertions {
     /// Version of the topic before them: the number in the log of the change behind which they come.
     after: u64,
     /// Versions that they have led to, in order. The documents are the last ones of the topic.

@@ -12,7 +12,7 @@ use super::segment::{SegmentWriter, write_memory};
 use super::topic_files::TopicFiles;
 
 /// Documents that no longer change: they become a segment.
-pub(in crate::index) struct FrozenTable {
+pub(crate) struct FrozenTable {
     pub table: MemoryTable,
     /// Number of the first document that the segment may have, and that behind its last one.
     pub first: u64,
@@ -22,7 +22,7 @@ pub(in crate::index) struct FrozenTable {
 }
 
 /// The writing of a segment.
-pub(in crate::index) struct FlushJob {
+pub(crate) struct FlushJob {
     pub(super) store: Arc<dyn Store>,
     pub topic: String,
     pub(super) folder: String,

@@ -6,17 +6,17 @@ use cluster::runs::RunSummary;
 use serde::{Deserialize, Serialize};
 
 use super::table::IndexTable;
-use crate::index::fingerprints::FingerprintSummary;
+use crate::fingerprints::FingerprintSummary;
 
 /// Name of the file.
-pub(in crate::index) const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// Name of a file of fingerprints, without its ending.
-pub(in crate::index) const FINGERPRINTS: &str = "fingerprints";
+pub(crate) const FINGERPRINTS: &str = "fingerprints";
 
 /// The state of a topic on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) struct TopicManifest {
+pub(crate) struct TopicManifest {
     /// Number behind the last document that is in a segment.
     pub end: u64,
     /// Documents with lower numbers have expired.
@@ -39,7 +39,7 @@ pub(in crate::index) struct TopicManifest {
 
 /// Files of a segment: some documents of a topic that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::index) struct SegmentEntry {
+pub(crate) struct SegmentEntry {
     /// Number of the segment, which is the name of its folder.
     pub number: u64,
     /// Number of its first document, and that behind its last one.

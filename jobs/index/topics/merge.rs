@@ -12,7 +12,7 @@ use super::manifest::SegmentEntry;
 use super::segment::{Segment, SegmentFiles, SegmentWriter};
 use super::table::IndexTable;
 use super::topic_files::TopicFiles;
-use crate::index::fingerprints::{self, FingerprintFile};
+use crate::fingerprints::{self, FingerprintFile};
 
 /// About how many bytes a fingerprint takes in four tables.
 const FINGERPRINT_BYTES: usize = 32;
@@ -20,7 +20,7 @@ const FINGERPRINT_BYTES: usize = 32;
 /// The merging of segments that follow each other into one.
 ///
 /// It knows what was deleted and expired when it began; what is deleted since then stays for the next merge.
-pub(in crate::index) struct MergeJob {
+pub(crate) struct MergeJob {
     pub(super) store: Arc<dyn Store>,
     pub topic: String,
     pub(super) folder: String,
@@ -33,7 +33,7 @@ pub(in crate::index) struct MergeJob {
 }
 
 /// A segment that takes the place of others.
-pub(in crate::index) struct MergedSegment {
+pub(crate) struct MergedSegment {
     pub entry: SegmentEntry,
     /// Deleted documents of which nothing is left.
     pub gone: Vec<u64>,

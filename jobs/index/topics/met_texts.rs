@@ -10,7 +10,7 @@ const MOST_MET: usize = 1 << 17;
 
 /// A text that may match a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::index) struct IndexCandidate {
+pub(crate) struct IndexCandidate {
     /// Number of the text.
     pub text: u64,
     /// Number of bits in which the fingerprints differ; 0 without fingerprints.
@@ -20,7 +20,7 @@ pub(in crate::index) struct IndexCandidate {
 }
 
 /// Texts that have keys of a query, or near ones.
-pub(in crate::index) struct MetTexts {
+pub(crate) struct MetTexts {
     /// Numbers of those that are equal to its text, in order.
     pub equal: Vec<u64>,
     /// Text, distance, and the place of the key that has met it.

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 /// Sums of what some queries have looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::index) struct QueryWork {
+pub(crate) struct QueryWork {
     pub queries: u64,
     /// Keys in segments that agreed with one of the query in the first bits.
     pub met: u64,

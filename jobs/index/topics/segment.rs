@@ -12,13 +12,11 @@ use parking_lot::Mutex;
 use super::manifest::{FINGERPRINTS, SegmentEntry};
 use super::memory::{MemoryDoc, MemoryKey, MemoryTable, MemoryText};
 use super::table::IndexTable;
-use crate::index::fingerprints::{
-    FingerprintFile, FingerprintScratch, FingerprintSummary, FingerprintWriter,
-};
-use crate::state::key_of_id;
+use crate::fingerprints::{FingerprintFile, FingerprintScratch, FingerprintSummary, FingerprintWriter};
+use nightly::state::key_of_id;
 
 /// A segment, whose files are opened when they are first wanted.
-pub(in crate::index) struct Segment {
+pub(crate) struct Segment {
     store: Arc<dyn Store>,
     /// Folder of the topic.
     folder: String,
@@ -29,7 +27,7 @@ pub(in crate::index) struct Segment {
 }
 
 /// The open files of a segment.
-pub(in crate::index) struct SegmentFiles {
+pub(crate) struct SegmentFiles {
     readers: BTreeMap<IndexTable, RunReader>,
     /// Its fingerprints, if they have four blocks; the keys are in a run else.
     pub fingerprints: Option<FingerprintFile>,
@@ -108,7 +106,7 @@ impl SegmentFiles {
 }
 
 /// Cursors of a segment, one for each table that has rows, and buffers for its fingerprints.
-pub(in crate::index) struct SegmentCursors {
+pub(crate) struct SegmentCursors {
     tables: [Option<RunCursor>; IndexTable::ALL.len()],
     pub scratch: FingerprintScratch,
     /// Number of pieces of files that were read.
@@ -142,7 +140,7 @@ impl SegmentCursors {
 }
 
 /// Files of a segment that is being written.
-pub(in crate::index) struct SegmentWriter<'a> {
+pub(crate) struct SegmentWriter<'a> {
     store: &'a dyn Store,
     folder: &'a str,
     number: u64,
@@ -205,7 +203,7 @@ impl<'a> SegmentWriter<'a> {
 }
 
 /// Writes what is in memory as a segment. `keys`: those of the index. `documents`: as for [`SegmentWriter::finish`].
-pub(in crate::index) fn write_memory(
+pub(crate) fn write_memory(
     mut writer: SegmentWriter,
     memory: &MemoryTable,
     keys: &KeptKeys,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// | priorities | document | its [priority](operators::Priority), of those that have one | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::index) enum IndexTable {
+pub(crate) enum IndexTable {
     Identities,
     Keys,
     Sketches,

@@ -16,7 +16,7 @@ use super::topic::Topic;
 /// A segment has them in their own order, so the first question for a text of a segment reads those of all of its texts.
 ///
 /// Memory: some 40 bytes for each text of the segments that were asked for.
-pub(in crate::index) struct TextIdentities {
+pub(crate) struct TextIdentities {
     keys: KeptKeys,
     /// Identity of an empty text, which matches no other one; `None` where such a text has no key.
     empty: Option<Identity>,

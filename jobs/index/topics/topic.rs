@@ -17,7 +17,7 @@ use super::memory::{MemoryDoc, MemoryTable};
 use super::merge::{MergeJob, MergedSegment};
 use super::segment::{Segment, SegmentWriter};
 use super::topic_files::TopicFiles;
-use crate::output::{read_sealed, write_sealed};
+use runtime::output::{read_sealed, write_sealed};
 
 /// Number of documents below which segments count as equally large.
 const SMALL_DOCUMENTS: u64 = 1 << 12;
@@ -34,7 +34,7 @@ const SMALL_DOCUMENTS: u64 = 1 << 12;
 ///
 /// Memory: the index blocks of the segments, 8 bytes for each deleted document whose rows are not gone yet, and two of
 /// [`MemoryTable`].
-pub(in crate::index) struct Topic {
+pub(crate) struct Topic {
     store: Arc<dyn Store>,
     pub name: String,
     /// Folder of the topic.

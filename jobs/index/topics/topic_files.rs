@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// The files of a topic, which jobs write and which a drop removes: never both at a time.
 #[derive(Default)]
-pub(in crate::index) struct TopicFiles {
+pub(crate) struct TopicFiles {
     dropped: AtomicBool,
     /// Held while a job writes.
     writing: Mutex<()>,

@@ -1,7 +1,7 @@
 //! Names of topics.
 
 /// Reads the name of a topic, which is also that of a folder.
-pub(in crate::index) fn topic_name(name: &str) -> Result<String, String> {
+pub(crate) fn topic_name(name: &str) -> Result<String, String> {
     let fits = |name: &&str| {
         (1..=100).contains(&name.len())
             && !name.starts_with(['_', '.'])

@@ -12,14 +12,14 @@ use super::query_work::QueryWork;
 use super::segment::SegmentCursors;
 use super::table::IndexTable;
 use super::topic::Topic;
-use crate::cli::exit::while_running;
-use crate::state::key_of_id;
+use nightly::state::key_of_id;
+use runtime::cli::exit::while_running;
 
 /// Largest number of texts that are candidates of one query.
 const MOST_CANDIDATES: usize = 10_000;
 
 /// A reader of a topic, with a cursor for each table of each segment.
-pub(in crate::index) struct TopicReader<'a> {
+pub(crate) struct TopicReader<'a> {
     topic: &'a Topic,
     /// Number behind the last document that it sees.
     end: u64,
@@ -30,7 +30,7 @@ pub(in crate::index) struct TopicReader<'a> {
 }
 
 /// A document of a topic.
-pub(in crate::index) struct IndexedDoc {
+pub(crate) struct IndexedDoc {
     pub number: u64,
     pub id: String,
     /// Time of the insertion, in seconds since 1970.

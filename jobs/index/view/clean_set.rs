@@ -7,7 +7,7 @@ use operators::{DocId, Reason, Removed, Similarity};
 
 /// The decisions about the documents of a topic, which are named by their numbers in the index. All documents stay that do not go.
 #[derive(Debug, Default)]
-pub(in crate::index) struct CleanSet {
+pub(crate) struct CleanSet {
     /// Number of documents that are there.
     pub documents: u64,
     gone: HashMap<DocId, Removed>,
@@ -17,7 +17,7 @@ pub(in crate::index) struct CleanSet {
 
 /// Number of clusters of a clean set, and of the documents of the largest one; 0 if there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::index) struct ClusterCounts {
+pub(crate) struct ClusterCounts {
     pub clusters: usize,
     pub largest: usize,
 }
@@ -95,7 +95,7 @@ impl CleanSet {
 
 /// Returns the similarity of a removed document to the one that stays, which is one if they are identical; `None` if it was not
 /// measured.
-pub(in crate::index) fn similarity(tie: Reason) -> Option<f64> {
+pub(crate) fn similarity(tie: Reason) -> Option<f64> {
     match tie {
         Reason::Identical => Some(1.0),
         Reason::Similar(_) | Reason::Chain => tie.similarity().map(Similarity::as_f64),

@@ -10,10 +10,10 @@ use operators::{DocId, Resolve, Sides, survivors};
 use super::clean_set::CleanSet;
 use super::topic_docs::{TopicDocs, key_rule};
 use super::topic_matches::TopicMatches;
-use crate::cli::exit::WrongUse;
-use crate::cli::temporary::TemporaryFolder;
-use crate::index::index_folder::IndexFolder;
-use crate::nightly::Policy;
+use crate::index_folder::IndexFolder;
+use nightly::Policy;
+use runtime::cli::exit::WrongUse;
+use runtime::cli::temporary::TemporaryFolder;
 
 /// Decides which documents of a topic stay, as `dedup` of its export does.
 ///
@@ -22,7 +22,7 @@ use crate::nightly::Policy;
 ///
 /// # Errors
 /// Those of the disk; [`WrongUse`] for a topic that is not there, and where [`key_rule`] refuses.
-pub(in crate::index) fn clean_set(
+pub(crate) fn clean_set(
     index: &IndexFolder,
     topic: &str,
     policy: &Policy,

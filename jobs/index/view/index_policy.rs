@@ -1,13 +1,13 @@
 //! The policies that an index has, by their names.
 
-use crate::dedup::keep::Keep;
-use crate::nightly::Policy;
+use batch::keep::Keep;
+use nightly::Policy;
 
 /// Name of the policy that prefers the document with the greatest priority, and of the field in which an export has it.
-pub(in crate::index) const PRIORITY: &str = "priority";
+pub(crate) const PRIORITY: &str = "priority";
 
 /// Reads a policy. An index keeps one field of a document, its priority.
-pub(in crate::index) fn policy_of_index(text: &str) -> Result<Policy, String> {
+pub(crate) fn policy_of_index(text: &str) -> Result<Policy, String> {
     match text.parse::<Policy>() {
         Ok(policy) if policy.field().is_none() => Ok(policy),
         Ok(policy) => Err(format!(
@@ -19,6 +19,6 @@ pub(in crate::index) fn policy_of_index(text: &str) -> Result<Policy, String> {
 }
 
 /// Returns the name of a policy, as [`policy_of_index`] reads it.
-pub(in crate::index) fn name_of_policy(policy: &Policy) -> String {
+pub(crate) fn name_of_policy(policy: &Policy) -> String {
     policy.field().map_or_else(|| policy.to_string(), str::to_owned)
 }

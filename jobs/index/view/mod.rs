@@ -14,6 +14,6 @@ mod topic_matches;
 pub(super) use clean_set::{CleanSet, similarity};
 pub(super) use decided::clean_set;
 pub(super) use index_policy::{name_of_policy, policy_of_index};
-pub(super) use print::{ViewArgs, print_view};
+pub(super) use print::print_view;
 pub(super) use topic_docs::{TopicDocs, key_rule};
 pub(super) use topic_matches::TopicMatches;

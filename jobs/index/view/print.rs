@@ -9,34 +9,14 @@ use serde_json::json;
 
 use super::clean_set::{CleanSet, similarity};
 use super::decided::clean_set;
-use super::index_policy::policy_of_index;
-use crate::Common;
-use crate::cli::terminal::print;
-use crate::index::answer_lines::print_line;
-use crate::index::args::IndexArgs;
-use crate::index::topics::TopicReader;
-use crate::nightly::Policy;
+use crate::answer_lines::print_line;
+use crate::args::{IndexArgs, ViewArgs};
+use crate::topics::TopicReader;
+use runtime::Common;
+use runtime::cli::terminal::print;
 
 /// Number of ids of a cluster that are printed for people.
 const SHOWN: usize = 5;
-
-/// Options of `index view`.
-#[derive(clap::Args)]
-pub(in crate::index) struct ViewArgs {
-    /// Document that stays of two that match: old-first, newest, longest (by the cleaned text), or priority (the greatest that was given at
-    /// its insertion); of equal ones the first
-    #[arg(long, value_name = "WHICH", default_value = "old-first", value_parser = policy_of_index)]
-    pub policy: Policy,
-    /// Print the id of each document that stays, as JSON lines, and nothing else
-    #[arg(long, conflicts_with_all = ["clusters", "json"])]
-    pub kept: bool,
-    /// Number of clusters that are printed, the largest first
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub clusters: usize,
-    /// Print JSON, with the ids of all documents of these clusters
-    #[arg(long)]
-    pub json: bool,
-}
 
 /// The counters of a clean set and its largest clusters, as they are printed.
 #[derive(Serialize)]
@@ -68,12 +48,7 @@ struct RemovedLine {
 }
 
 /// Prints which documents of a topic stay, and its clusters. Returns 0.
-pub(in crate::index) fn print_view(
-    common: &Common,
-    args: &IndexArgs,
-    topic: &str,
-    options: &ViewArgs,
-) -> Result<u8> {
+pub(crate) fn print_view(common: &Common, args: &IndexArgs, topic: &str, options: &ViewArgs) -> Result<u8> {
     let index = args.open_to_read(common, &Lexicon::default())?;
     let set = clean_set(&index, topic, &options.policy, common.workers())?;
     let mut reader = TopicReader::new(index.topic(topic).context("a topic that was read")?)?;

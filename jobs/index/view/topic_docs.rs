@@ -8,14 +8,14 @@ use operators::flow::KeyRule;
 use operators::method::Method;
 
 use super::topic_matches::{TopicMatches, TopicTexts};
-use crate::dedup::keep::Keep;
-use crate::index::export::each_of_part;
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{TextIdentities, Topic, TopicReader};
-use crate::nightly::Policy;
+use crate::export::each_of_part;
+use crate::index_folder::IndexFolder;
+use crate::topics::{TextIdentities, Topic, TopicReader};
+use batch::keep::Keep;
+use nightly::Policy;
 
 /// The documents of a topic, which are read a thousand at a time while the index goes on.
-pub(in crate::index) enum TopicDocs {
+pub(crate) enum TopicDocs {
     /// With their texts.
     Texts(TopicTexts),
     /// With their identities, in an index that keeps no texts.
@@ -67,7 +67,7 @@ impl TopicDocs {
 ///
 /// # Errors
 /// The reason why there is no view by a policy.
-pub(in crate::index) fn key_rule(index: &IndexFolder, policy: &Policy) -> Result<Option<KeyRule>, String> {
+pub(crate) fn key_rule(index: &IndexFolder, policy: &Policy) -> Result<Option<KeyRule>, String> {
     if index.settings.texts {
         return Ok(None);
     }

@@ -16,18 +16,18 @@ use operators::{DocId, Matches, Merit, Pair, Priority};
 use serde_json::json;
 
 use super::index_policy::PRIORITY;
-use crate::corpus::plan::Plan;
-use crate::corpus::run::Run;
-use crate::dedup::pipeline::NoEarlier;
-use crate::dedup::pipeline::{CorpusSearch, find, map};
-use crate::index::export::each_of_part;
-use crate::index::topics::{Topic, TopicReader};
-use crate::nightly::Policy;
+use crate::export::each_of_part;
+use crate::topics::{Topic, TopicReader};
+use batch::pipeline::NoEarlier;
+use batch::pipeline::{CorpusSearch, find, map};
+use nightly::Policy;
+use runtime::corpus::plan::Plan;
+use runtime::corpus::run::Run;
 
 /// The documents of a topic in a file, so that they can be searched as any corpus is, while the index goes on.
 ///
 /// Disk: the texts, and what a run of `dedup` maps of them.
-pub(in crate::index) struct TopicTexts {
+pub(crate) struct TopicTexts {
     folder: PathBuf,
     file: BufWriter<File>,
     found: TopicMatches,
@@ -35,7 +35,7 @@ pub(in crate::index) struct TopicTexts {
 
 /// The matches of the documents of a topic, which are named by their numbers in the index.
 #[derive(Default)]
-pub(in crate::index) struct TopicMatches {
+pub(crate) struct TopicMatches {
     /// Each document that is there, and the number of characters of its text; 0 if the index keeps no texts.
     pub chars: Vec<(DocId, u32)>,
     /// Identities of documents whose matches are not looked for yet, in order.

@@ -4,13 +4,12 @@
 use anyhow::{Context, Result};
 use foldhash::HashSet;
 use operators::flow::shuffle;
-use operators::search::map_records::records;
 use operators::search::{KeyedSearch, SearchVisitor, TextSearch};
-use operators::{Doc, DocId, Priority, Record, SpillBudget, Spool};
+use operators::{Doc, DocId, Priority, SpillBudget, Spool};
 use timely::worker::Worker;
 
-use crate::dedup::pipeline::{CorpusSearch, Mapped};
 use crate::state::{EarlierDocs, StateTable, found, number_of};
+use batch::pipeline::{CorpusSearch, Mapped};
 
 /// Texts of the state that this worker reads and that take part, with the records that the map stage would make of them. Memory: 8
 /// bytes each, and the records or the budget.
@@ -61,16 +60,16 @@ impl AskingTexts {
         texts
     }
 
-    /// Calls `each` with the records in a section, in the order of texts.
-    pub fn records<R: Record>(
+    /// Calls `each` with the records in a section, as bytes: those of one text at a time, in the order of texts.
+    pub fn records(
         &self,
         worker: &mut Worker,
         section: usize,
-        mut each: impl FnMut(&mut Worker, R),
+        each: &mut dyn FnMut(&mut Worker, &[u8]),
     ) -> Result<()> {
         let Some(of_section) = self.sections.get(section) else { return Ok(()) };
         of_section.scan(|_, bytes| {
-            records(bytes).for_each(|record| each(worker, record));
+            each(worker, bytes);
             Ok(())
         })
     }

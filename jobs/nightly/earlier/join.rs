@@ -5,14 +5,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::runs::{MergedRuns, RunCursor};
 use foldhash::{HashMap, HashSet};
-use operators::flow::{RecordScan, RecordSink};
-use operators::search::KeyedSearch;
-use operators::sets::small_sketch::SmallSketch;
+use operators::sets::small_sketch::{SketchSieve, SmallSketch};
 use operators::{DocId, ExternalSort, MergeCursor, Pair, SpillBudget};
 use timely::worker::Worker;
 
 use super::asking::AskingTexts;
 use crate::state::{EarlierDocs, StateTable, doc_of, number_of};
+use batch::pipeline::{KeptPass, NewKey, NewKeySink};
 
 /// Number of holders that share the budget: the keys of a pass, what was found in all passes, and the candidates.
 const HOLDERS: usize = 3;
@@ -24,7 +23,7 @@ const CROWDED: usize = 32;
 /// one.
 type KeptPair = (DocId, (DocId, (u64, u64)));
 /// The kept key of a new document, the document, and its sketch.
-type NewKey = (u128, (DocId, u64));
+type KeyRecord = (u128, (DocId, u64));
 
 /// Candidate pairs of new documents of this worker, or texts that ask again, and texts of a state that stay.
 ///
@@ -71,34 +70,28 @@ impl EarlierJoin {
         }
     }
 
-    /// Finds the kept keys that meet the keys of new records in one pass. Passes must be made in order. `number`:
-    /// that of the pass. `asking`: texts that take part, which this join leaves out. `scan`: gives the records of this worker and
-    /// of these.
-    pub fn pass<S: KeyedSearch>(
+    /// Finds the kept keys that meet the keys of new records in one pass. Passes must be made in order. `asking`: texts that take
+    /// part, which this join leaves out. `scan`: gives the keys of this worker and of these.
+    pub fn pass(
         &mut self,
         worker: &mut Worker,
-        search: &S,
-        (number, pass): (u64, &S::Pass),
+        pass: &KeptPass,
         asking: &AskingTexts,
-        scan: RecordScan<'_, S::Record, anyhow::Error>,
+        scan: &mut dyn FnMut(&mut Worker, NewKeySink) -> Result<()>,
     ) -> Result<()> {
         let mut new = ExternalSort::new(&self.of_holder).once();
-        let mut sink = |_: &mut Worker, record: S::Record| {
-            new.push((S::kept_key(pass, &record), (S::doc(&record), S::sketch(&record).bits())));
-        };
-        let sink: RecordSink<S::Record> = &mut sink;
-        scan(worker, sink)?;
-        let rest = u128::MAX.checked_shr(S::key_bits(pass)).unwrap_or(0);
+        scan(worker, &mut |NewKey { key, doc, sketch }| new.push((key, (doc, sketch.bits()))))?;
+        let rest = u128::MAX.checked_shr(pass.key_bits).unwrap_or(0);
         // Kept keys that meet the new keys with the same first bits, each with its text and with how many new keys it is near.
         let (mut met, mut of): (Vec<(u128, DocId, usize)>, Option<u128>) = (Vec::new(), None);
         let mut new = MergeCursor::new(new.finish()?);
-        while let Some((key, (doc, sketch))) = new.next_if(|_: &NewKey| true)? {
+        while let Some((key, (doc, sketch))) = new.next_if(|_: &KeyRecord| true)? {
             let first = key & !rest;
             if of != Some(first) {
                 of = Some(first);
                 met.clear();
                 for run in &mut self.keys {
-                    meet(run, number, (first, first | rest), &mut met)?;
+                    meet(run, pass.number, (first, first | rest), &mut met)?;
                 }
                 met.retain(|(_, text, _)| {
                     !self.docs.is_dead(*text) && !asking.was_called(*text) && !self.called.contains(text)
@@ -109,7 +102,7 @@ impl EarlierJoin {
             }
             let mut calls = false;
             for (other, text, near) in &mut met {
-                if let Some(distance) = search.key_distance(key, *other) {
+                if let Some(distance) = (pass.distance)(key, *other) {
                     self.found.push((*text, (doc, (u64::from(distance), sketch))));
                     *near += 1;
                     calls |= *near > CROWDED;
@@ -137,7 +130,7 @@ impl EarlierJoin {
 
     /// Makes candidates of what was found, each once. A pair is dropped if the sketches of its sets show that it cannot match, or if the
     /// text of the state goes. Texts that very many new documents meet are called instead.
-    pub fn finish<S: KeyedSearch>(&mut self, search: &S) -> Result<()> {
+    pub fn finish(&mut self, sieve: Option<&SketchSieve>) -> Result<()> {
         let found = std::mem::replace(&mut self.found, ExternalSort::new(&SpillBudget::unused()));
         let mut sketches = self.docs.cursor(StateTable::Sketches);
         let mut parents = self.docs.cursor(StateTable::Parents);
@@ -150,7 +143,7 @@ impl EarlierJoin {
             while let Some((_, (doc, (distance, sketch)))) = found.next_if(|pair| pair.0 == text)? {
                 let fresh = asks && last != Some(doc) && of_text.len() <= CROWDED;
                 last = Some(doc);
-                if fresh && may_match(&mut sketches, search, text, SmallSketch::of_bits(sketch))? {
+                if fresh && may_match(&mut sketches, sieve, text, SmallSketch::of_bits(sketch))? {
                     of_text.push(Pair::new(text, doc, distance as u32));
                 }
             }
@@ -182,13 +175,13 @@ fn meet(
 }
 
 /// Whether the sketches of a text of the state do not rule a match out.
-fn may_match<S: KeyedSearch>(
+fn may_match(
     sketches: &mut MergedRuns,
-    search: &S,
+    sieve: Option<&SketchSieve>,
     text: DocId,
     sketch: SmallSketch,
 ) -> Result<bool> {
-    let Some(sieve) = search.sieve() else { return Ok(true) };
+    let Some(sieve) = sieve else { return Ok(true) };
     sketches.seek(&[number_of(text)])?;
     let row = sketches.peek_row()?.filter(|row| row.words[0] == number_of(text));
     Ok(row.is_none_or(|row| sieve.may_match(sketch, sketch.of_the_same_kind([row.words[1], row.words[2]]))))

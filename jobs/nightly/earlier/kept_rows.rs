@@ -9,8 +9,8 @@ use operators::sets::small_sketch::SmallSketch;
 use operators::{DocId, ExternalSort, Merit, Record, SpillBudget};
 use timely::worker::Worker;
 
-use crate::dedup::pipeline::{IdenticalDocs, Mapped};
 use crate::state::{NightState, RunEntry, RunsOfNight, StateTable, TableWriter, key_of_id};
+use batch::pipeline::{IdenticalDocs, Mapped};
 
 /// Number of holders that share the budget: records that are sent, and those that arrive.
 const HOLDERS: usize = 2;

@@ -12,19 +12,17 @@ mod stored;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use operators::flow::{GatheredClusters, MatchedDocs, RecordScan, WantedDocs, reads, total};
-use operators::hash::Identity;
-use operators::search::KeyedSearch;
+use operators::flow::{GatheredClusters, MatchedDocs, WantedDocs, reads, total};
 use operators::search::map_records::StoredText;
-use operators::{DocId, Pair, Record, Sorted, SpillBudget};
+use operators::sets::small_sketch::SketchSieve;
+use operators::{DocId, Pair, Sorted, SpillBudget};
 use timely::worker::Worker;
 
 use self::asking::AskingTexts;
 use self::join::EarlierJoin;
 use self::stored::at_readers;
-use crate::dedup::pipeline::Earlier;
-use crate::dedup::pipeline::{FoundLinks, IdenticalDocs, Mapped};
 use crate::state::{EarlierDocs, NightState, RunEntry, StateTable};
+use batch::pipeline::{Earlier, FoundLinks, IdenticalDocs, IdentityLookup, KeptPass, Mapped, NewKeySink};
 
 /// Words that are sent about a text of the state: those that went for it ask again, or it does itself if it went.
 const UNSEATED: u8 = 0;
@@ -124,10 +122,10 @@ impl Earlier for StateSearch {
         self.night.is_gone(doc)
     }
 
-    fn texts_of_identities(&self) -> impl FnMut(Identity) -> Result<Option<DocId>> {
+    fn texts_of_identities(&self) -> IdentityLookup<'_> {
         let docs = &self.night.docs;
         let mut identities = docs.cursor(StateTable::Identities);
-        move |identity| docs.text_of(&mut identities, identity)
+        Box::new(move |identity| docs.text_of(&mut identities, identity))
     }
 
     /// Writes what the state keeps of the new documents, and lets those ask that went for documents which are withdrawn.
@@ -138,31 +136,30 @@ impl Earlier for StateSearch {
         self.asking.add(mapped, &self.night.docs, ask)
     }
 
-    fn records<R: Record>(
+    fn records(
         &self,
         worker: &mut Worker,
         section: usize,
-        each: impl FnMut(&mut Worker, R),
+        each: &mut dyn FnMut(&mut Worker, &[u8]),
     ) -> Result<()> {
         self.asking.records(worker, section, each)
     }
 
-    fn meet<S: KeyedSearch>(
+    fn meet(
         &mut self,
         worker: &mut Worker,
-        search: &S,
-        pass: (u64, &S::Pass),
-        scan: RecordScan<'_, S::Record, anyhow::Error>,
+        pass: &KeptPass,
+        scan: &mut dyn FnMut(&mut Worker, NewKeySink) -> Result<()>,
     ) -> Result<()> {
         let join = self.join.get_or_insert_with(|| EarlierJoin::new(&self.night.docs, &self.spill));
-        join.pass(worker, search, pass, &self.asking, &mut |worker, each| {
-            self.asking.records(worker, S::section(pass.1), &mut *each)?;
+        join.pass(worker, pass, &self.asking, &mut |worker, each| {
+            self.asking.records(worker, pass.section, &mut |_, bytes| (pass.keys)(bytes, &mut *each))?;
             scan(worker, each)
         })
     }
 
-    fn end_passes<S: KeyedSearch>(&mut self, search: &S) -> Result<()> {
-        self.join.as_mut().map_or(Ok(()), |join| join.finish(search))
+    fn end_passes(&mut self, sieve: Option<&SketchSieve>) -> Result<()> {
+        self.join.as_mut().map_or(Ok(()), |join| join.finish(sieve))
     }
 
     fn candidates(
@@ -188,8 +185,8 @@ impl Earlier for StateSearch {
         &self,
         worker: &mut Worker,
         wanted: &mut WantedDocs,
-        noted: impl Fn(DocId) -> bool,
-        each: impl FnMut(&mut Worker, StoredText, &[u64]),
+        noted: &dyn Fn(DocId) -> bool,
+        each: &mut dyn FnMut(&mut Worker, StoredText, &[u64]),
     ) -> Result<()> {
         stored::texts(worker, &self.night.docs, wanted, noted, each)
     }
@@ -223,7 +220,7 @@ impl Earlier for StateSearch {
         &self,
         worker: &mut Worker,
         matched: &mut MatchedDocs,
-        name: impl for<'a> Fn(DocId, &'a str) -> &'a str,
+        name: &dyn for<'a> Fn(DocId, &'a str) -> &'a str,
     ) -> Result<()> {
         stored::name(worker, &self.night.docs, matched, name)
     }

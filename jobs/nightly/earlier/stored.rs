@@ -7,8 +7,8 @@ use operators::search::map_records::StoredText;
 use operators::{DocId, Merit};
 use timely::worker::Worker;
 
-use crate::dedup::pipeline::{FoundLinks, IdenticalDocs};
 use crate::state::{EarlierDocs, StateTable, found, merit_of, number_of};
+use batch::pipeline::{FoundLinks, IdenticalDocs};
 
 /// Gives the texts of earlier documents that a worker has to read, and that are wanted, to `each`, in order. `noted`: documents
 /// whose merits are wanted, too.

@@ -1,8 +1,9 @@
-//! Quality of a result: precision and recall of pairs and removals, measured against labels.
+//! Quality of a result: precision and recall of pairs and removals, measured against labels; and the classes of documents.
 //!
-//! This room uses the similarity of `sets` and the groups of `survivors.rs`; `eval` and `tune` use it.
+//! This room uses the similarity of `sets` and the clusters of `decide`; `eval`, `tune` and `compare` use it.
 
 mod bootstrap;
+pub mod classify;
 mod kappa;
 mod precision_recall;
 mod score;

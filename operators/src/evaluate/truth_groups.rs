@@ -1,6 +1,6 @@
 //! Groups of documents that belong together, by labels or by the result of a run.
 
-use crate::survivors::find;
+use crate::decide::find;
 
 /// Documents that belong together, by their numbers: every two documents of one class, and every two
 /// documents of two classes that are paired.

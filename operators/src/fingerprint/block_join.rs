@@ -6,7 +6,7 @@ use super::bucket_pairs::{BucketPairs, PairTaker, RowBucket};
 use super::hamming::Kernel;
 use super::split_level::SplitLevel;
 use crate::record::Row;
-use crate::sides::Sides;
+use crate::record::Sides;
 
 /// Greatest size of a bucket that is compared pair by pair, for each part that a split would have.
 const SMALL: usize = 128;
@@ -23,7 +23,7 @@ const MAX_WIDTH: u32 = 8;
 /// pair by pair. A larger one is split over bits that are not yet fixed: the pair differs in at most `k` of
 /// them, so of `k + 1` groups of these bits it agrees on at least one, and it is looked for in the first such
 /// group. Splitting goes on until the buckets are small. It generalises Zhou's remedy for skew; the costs are
-/// in docs/design/0002.
+/// in docs/design/candidate-search.md.
 ///
 /// Example with 8 bits, distance 1 and two blocks of 4 bits: `a` = 0000 0000, `b` = 0000 0001, `c` = 0001 0000.
 ///

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::hamming::Kernel;
 use crate::record::Row;
-use crate::sides::Sides;
+use crate::record::Sides;
 
 /// Number of rows of a bucket that are compared with the rest at once; bounds the list of hits.
 const STRIP: usize = 256;

@@ -44,7 +44,7 @@ impl Kernel {
     ///
     /// `many`: fingerprints, any order, fewer than 2^32. `hits`: cleared, then filled with `(i, j)`, in no
     /// order. Cost: `ones.len() * many.len()` compares at most, less the half below the diagonal; with
-    /// AVX-512 some 6 billion a second in the buckets of docs/design/0002.
+    /// AVX-512 some 6 billion a second in the buckets of docs/design/candidate-search.md.
     ///
     /// # Panics
     /// When `ones` reaches past the end of `many`, or this machine cannot run the kernel.

@@ -14,4 +14,4 @@ pub mod hamming;
 pub(crate) mod sketch_list;
 mod split_level;
 
-pub use bits::Bits;
+pub(crate) use bits::Bits;

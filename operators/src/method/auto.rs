@@ -1,5 +1,5 @@
 //! The method `auto`, the default: texts that a reader calls the same, short or long. The rule and its
-//! figures are in docs/design/0013.
+//! figures are in docs/design/auto.md.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const SHORT_BIGRAMS: usize = 40;
 const LONG_CHARS: usize = 5;
 /// Signature of a text. It misses 1 in 22 pairs of Jaccard similarity 0.55, 1 in 85 of 0.6, 1 in 6,400 of 0.7,
 /// which is 1 in 1,000 of the pairs of a real corpus. It costs less than the exact join, and a document of a
-/// larger corpus costs no more (docs/design/0013).
+/// larger corpus costs no more (docs/design/auto.md).
 const BANDS: MinHash = MinHash::new(32, 4, 0);
 /// Least threshold at which the bands are used. They would miss too many pairs that are less alike.
 const BANDS_LEAST: Similarity = Similarity::millionths(500_000);

@@ -128,7 +128,7 @@ const DOCUMENTS: f64 = 1e6;
 /// Similarity of two texts of it that have nothing to do with each other. It is that of texts by pairs of characters, and
 /// of pages with one frame; by 5 characters, most texts have nothing in common.
 const UNRELATED: f64 = 0.1;
-/// Nanoseconds to write, send, sort and read the record of a band. Measured: docs/design/0039.
+/// Nanoseconds to write, send, sort and read the record of a band. Measured: docs/design/candidate-search.md.
 const BAND_NS: f64 = 900.0;
 /// Nanoseconds to fill a slot.
 const SLOT_NS: f64 = 10.0;

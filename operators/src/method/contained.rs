@@ -20,7 +20,7 @@ use crate::text::features::{FeatureSpec, Lexicon};
 /// page   x a b c d y z ...    shares 4 of them: similarity 0.8, however long the page is
 /// ```
 ///
-/// Source: docs/design/0063.
+/// Source: docs/design/nightly.md.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainedSpec(pub JaccardSpec);
 

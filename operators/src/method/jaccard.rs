@@ -18,7 +18,7 @@ use crate::text::{Clean, Cleaner};
 /// Search of a method over sets, as a spec names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetSearch {
-    /// The exact join, which misses no match. See docs/design/0014.
+    /// The exact join, which misses no match. See docs/design/candidate-search.md.
     Prefix,
     /// The bands of signatures, which find a match with a probability. See [`MinHash`].
     Bands(MinHash),

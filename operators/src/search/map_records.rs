@@ -1,8 +1,8 @@
 //! Records of the map stage that several searches make.
 
-use crate::doc_batch::Doc;
-use crate::merit::{Merit, Priority};
+use crate::record::Doc;
 use crate::record::{DocId, Record};
+use crate::record::{Merit, Priority};
 
 /// Appends a record to a section.
 pub(super) fn put<R: Record>(section: &mut Vec<u8>, record: R) {

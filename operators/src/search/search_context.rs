@@ -1,8 +1,8 @@
 //! The method and the run for which a search is made.
 
 use crate::hash::Secret;
+use crate::record::Sides;
 use crate::sets::Rule;
-use crate::sides::Sides;
 
 /// Inputs of a search that a run knows and its method does not.
 #[derive(Clone, Copy)]

@@ -1,9 +1,9 @@
 //! Searches and single texts: a search maps them, and says of two whether they meet.
 
 use super::map_records::{StoredText, records};
-use crate::doc_batch::Doc;
 use crate::hash::Identity;
-use crate::merit::Priority;
+use crate::record::Doc;
+use crate::record::Priority;
 use crate::record::{DocId, Record};
 use crate::sets::similarity::Similarity;
 use crate::text::cleaned::has_text;
@@ -12,7 +12,7 @@ use crate::text::ignored_lines::CleanedText;
 /// The map stage of a search, and its answers about two single texts.
 ///
 /// The map stage appends the *records* of each document to *sections* of bytes, which are stored for each split and
-/// read section by section (docs/design/0021). A section is stored in pieces, and the bytes of a document are never
+/// read section by section (docs/design/memory.md). A section is stored in pieces, and the bytes of a document are never
 /// divided between two pieces. Single texts meet by the same records ([`MappedText`]), so `why`, `tune` and the index
 /// see of a pair what the join of a run would see.
 ///

@@ -7,6 +7,7 @@
 pub(crate) mod feature_counts;
 pub mod minhash;
 pub(crate) mod odd_sketch;
+pub(crate) mod packed_match;
 pub mod reading;
 pub(crate) mod similarity;
 pub mod small_sketch;

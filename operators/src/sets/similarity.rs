@@ -118,12 +118,12 @@ pub enum Overlap {
     /// Number of elements of the union.
     Jaccard,
     /// As of Jaccard, but each difference counts `1 + 1 / n` times, where `n` is the size of the smaller set, or
-    /// 1,024 if that is less: one word more or less says most in the shortest texts. Source: docs/design/0013.
+    /// 1,024 if that is less: one word more or less says most in the shortest texts. Source: docs/design/auto.md.
     Corrected,
     /// Number of elements of the smaller set, or a quarter of the larger one if that is more, so that a title
-    /// page is no revision of the book. Source: docs/design/0036.
+    /// page is no revision of the book. Source: docs/design/auto.md.
     Revision,
-    /// Number of elements of the smaller set, however much larger the other one is. Source: docs/design/0063.
+    /// Number of elements of the smaller set, however much larger the other one is. Source: docs/design/nightly.md.
     Contained,
 }
 

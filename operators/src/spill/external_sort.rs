@@ -30,9 +30,8 @@ const FIRST_SORT: usize = 1 << 20;
 ///
 /// Memory, with a budget of `b` bytes: records fill all of it but two frames of `b / 320` bytes (64 KiB at
 /// most) before they are written. While runs are merged, at most a fifth of `b` each is taken by the frames
-/// of all runs, by the records that are merged at once, by sorting those, by the records that wait to be
-/// given, and by a group of records with the same key, of which a larger one is given in pieces. Mostly much
-/// less is taken. Without a budget: the records, and no more.
+/// of all runs, by the records that are merged at once, by sorting those, and by the records that wait to be
+/// given; a group of records with the same key is given whole, however large it is. Mostly much less is taken. Without a budget: the records, and no more.
 ///
 /// Disk: the records in their encoded form and 16 bytes for each frame. From 65 runs on, the records of runs
 /// that are merged to fewer runs are on disk twice.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Cleaner;
 use super::features::Features;
-use crate::doc_batch::DocBatch;
+use crate::record::DocBatch;
 
 /// Document frequencies: the number of documents of a corpus that have each feature.
 ///

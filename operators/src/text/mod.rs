@@ -40,10 +40,10 @@ pub enum Clean {
     #[default]
     Nfkc,
     /// Letters, digits, marks and signs alone, in one form whatever their case, script and width. Two texts are identical
-    /// if this form is equal. Source: docs/design/0025.
+    /// if this form is equal. Source: docs/design/identity.md.
     Fold,
     /// As by `Fold`, and what a site has added (tags, links, topics, names, emoticons, cards) is set apart from the words of
-    /// the author. Source: docs/design/0037.
+    /// the author. Source: docs/design/auto.md.
     Post,
     /// URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be left;
     /// then the text is cleaned as by `Nfkc`. Source: Zhou 2017, section 2.

@@ -3,7 +3,7 @@
 //!
 //! It is Unicode's NFKC, but for compatibility forms that change the meaning: superscripts, subscripts and fractions
 //! stay as they are (10² is not 102), and numbers in circles are set apart (第①②题). Radicals that stand for characters
-//! become these (⻔ is 门), and characters that are not shown are dropped. Source: docs/design/0025.
+//! become these (⻔ is 门), and characters that are not shown are dropped. Source: docs/design/identity.md.
 
 use std::sync::Arc;
 

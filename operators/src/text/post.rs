@@ -1,5 +1,5 @@
 //! The cleaning of `auto`: the words that an author wrote, and apart from them what a site has added. The steps and their
-//! reasons are in docs/design/0025 and 0037.
+//! reasons are in docs/design/identity.md and auto.md.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Topics of a post, such as `#spring#`, and what they count.
 //!
 //! The same remark under another topic is another post, but a topic often has more characters than the remark. So
-//! all topics of a text count as a few features. Source: docs/design/0013.
+//! all topics of a text count as a few features. Source: docs/design/auto.md.
 
 use crate::hash;
 

@@ -162,7 +162,7 @@ impl Blob for HdfsBlob {
         let wanted = left.min(buffer.len());
         let buffer = &mut buffer[..wanted];
         let mut filled = 0;
-        let mut patience = Backoff::new(limits.attempts);
+        let mut backoff = Backoff::new(limits.attempts);
         let end = Instant::now() + limits.whole;
         while filled < wanted {
             let before = filled;
@@ -173,9 +173,9 @@ impl Blob for HdfsBlob {
                     return Err(self.too_slow(filled, wanted, limits.whole));
                 }
                 if filled > before {
-                    patience = Backoff::new(limits.attempts);
+                    backoff = Backoff::new(limits.attempts);
                 }
-                patience.spend(error)?;
+                backoff.wait_after(error)?;
             }
         }
         Ok(wanted)

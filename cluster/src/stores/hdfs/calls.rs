@@ -99,12 +99,12 @@ impl Calls {
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
-        let mut patience = Backoff::new(self.limits.attempts);
+        let mut backoff = Backoff::new(self.limits.attempts);
         loop {
             let client = self.client();
             match client.and_then(|client| self.wait(self.limits.call, work(client, path.to_owned()))) {
                 Err(failure) if again(&failure) => {
-                    patience.spend(failure.error(path, "ask for")).map_err(|_| failure)?;
+                    backoff.wait_after(failure.error(path, "ask for")).map_err(|_| failure)?;
                 }
                 answer => return answer,
             }

@@ -122,11 +122,13 @@ impl Shared {
     {
         let key = self.key(path)?;
         self.sign_in()?;
-        let mut patience = Backoff::new(self.limits.attempts);
+        let mut backoff = Backoff::new(self.limits.attempts);
         loop {
             match self.wait(limit, work(self.connection.client.clone(), key.clone())) {
                 Ok(answer) => return Ok(answer),
-                Err(failure) if failure.may_pass() => patience.spend(failure.at(&self.name(path), action))?,
+                Err(failure) if failure.may_pass() => {
+                    backoff.wait_after(failure.at(&self.name(path), action))?
+                }
                 Err(failure) => return Err(failure.at(&self.name(path), action)),
             }
         }

@@ -35,8 +35,8 @@ use crate::{
 /// Removed ones get `duplicate_of`, `similarity`, `cluster` and `reason` as their last fields (with the suffix
 /// `_dedup` where the file has a field of that name).
 ///
-/// A file of [`CSV`] does not split, because whether a newline is quoted is known only from the beginning of
-/// the file. In [`WEIBO_CSV`] a record is one line, so plain files split at newlines, and a quoted newline is
+/// Whether a newline of [`CSV`] is quoted is known only from the beginning of the file, so one thread finds where its records
+/// start for all splits of the file. In [`WEIBO_CSV`] a record is one line, so plain files split at newlines, and a quoted newline is
 /// a reject.
 ///
 /// `weibo-csv` is the layout of posts gathered from Weibo's search by day: `userid,text` in GB18030, each

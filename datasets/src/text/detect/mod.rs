@@ -1,4 +1,4 @@
-//! Recognition of the encoding of a text without byte order mark. docs/design/0007 says how often it errs.
+//! Recognition of the encoding of a text without byte order mark. docs/design/text-files.md says how often it errs.
 
 mod pair_counts;
 mod utf16;

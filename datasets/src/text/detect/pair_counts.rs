@@ -53,7 +53,7 @@ struct PairModel {
 }
 
 /// Models of simplified, traditional and Japanese text in GB18030, and of the other encodings. Source: the texts of
-/// docs/design/0007.
+/// docs/design/text-files.md.
 static MODELS: [PairModel; 10] = [
     PairModel {
         encoding: GB18030,

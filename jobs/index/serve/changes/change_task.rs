@@ -8,12 +8,12 @@ use anyhow::Result;
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
-use crate::index::changes::GroupSize;
-use crate::index::index_folder::IndexFolder;
-use crate::index::prepare::now;
-use crate::index::query::{Queries, QueryAnswer, QueryLimits};
-use crate::index::serve::deadline::Deadline;
-use crate::index::topics::{PreparedDoc, TopicFiles};
+use crate::changes::GroupSize;
+use crate::index_folder::IndexFolder;
+use crate::prepare::now;
+use crate::query::{Queries, QueryAnswer, QueryLimits};
+use crate::serve::deadline::Deadline;
+use crate::topics::{PreparedDoc, TopicFiles};
 
 /// Time for which a task keeps others from changing the index at once.
 const SLICE: Duration = Duration::from_millis(5);
@@ -23,7 +23,7 @@ const IDS_AT_ONCE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A change that a request asks for.
-pub(in crate::index::serve) enum WriteRequest {
+pub(in crate::serve) enum WriteRequest {
     /// Adds documents: all of them, or none.
     Insert { docs: Vec<PreparedDoc> },
     /// Asks about documents one after the other, and adds each that nothing matches.
@@ -37,7 +37,7 @@ pub(in crate::index::serve) enum WriteRequest {
 }
 
 /// The part of a change that was done, all of which is durable.
-pub(in crate::index::serve) struct WriteReply {
+pub(in crate::serve) struct WriteReply {
     /// Answers about the first documents of a request, if it asks about them.
     pub answers: Vec<QueryAnswer>,
     /// Number of documents that were added, deleted or answered, or of topics that were dropped.
@@ -45,7 +45,7 @@ pub(in crate::index::serve) struct WriteReply {
 }
 
 /// Reason why a change was not made, or not all of it.
-pub(in crate::index::serve) enum Refused {
+pub(in crate::serve) enum Refused {
     ReadOnly,
     /// Too many requests wait, or the server is ending.
     Busy,

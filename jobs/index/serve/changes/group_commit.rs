@@ -11,9 +11,9 @@ use parking_lot::{Mutex, RwLock};
 
 use super::change_task::{ChangeTask, Refused, TaskEnd, WriteReply, WriteRequest};
 use super::task_queues::TaskQueues;
-use crate::index::changes::GroupSize;
-use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
-use crate::index::serve::deadline::Deadline;
+use crate::changes::GroupSize;
+use crate::index_folder::{IndexFolder, MEMORY_BYTES};
+use crate::serve::deadline::Deadline;
 
 /// Number of requests that wait for the thread.
 const WAITING: usize = 1024;
@@ -37,7 +37,7 @@ const GROUP_TIME: Duration = Duration::from_millis(50);
 /// is in several groups ([`TaskQueues`]).
 ///
 /// Memory: the waiting requests, and up to twice what an index keeps in memory before it writes segments.
-pub(in crate::index::serve) struct GroupCommit {
+pub(in crate::serve) struct GroupCommit {
     waiting: Mutex<Option<SyncSender<ChangeTask>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     failed: Arc<AtomicBool>,

@@ -7,8 +7,8 @@ use operators::{DocId, Similarity};
 
 use super::crowded_keys::{CrowdedKeys, MetByKeys};
 use super::text_sets::TextSets;
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{IndexCandidate, IndexedDoc, TopicReader};
+use crate::index_folder::IndexFolder;
+use crate::topics::{IndexCandidate, IndexedDoc, TopicReader};
 
 /// A document, and what is found about it before it is decided which others stay.
 pub(super) struct AskedDoc {

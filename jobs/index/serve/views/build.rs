@@ -10,9 +10,9 @@ use parking_lot::{Mutex, RwLock};
 use tempfile::TempDir;
 
 use super::topic_state::{TopicState, ViewProgress};
-use crate::index::index_folder::IndexFolder;
-use crate::index::view::{TopicDocs, TopicMatches};
-use crate::nightly::Policy;
+use crate::index_folder::IndexFolder;
+use crate::view::{TopicDocs, TopicMatches};
+use nightly::Policy;
 
 /// A view that is to be built.
 pub(super) struct ViewPlan {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use foldhash::HashMap;
 use operators::method::{KeptKeys, KeyOfPass, TextKeys};
 
-use crate::index::topics::{MetTexts, Topic, TopicReader};
+use crate::topics::{MetTexts, Topic, TopicReader};
 
 /// Number of texts with a key above which it is crowded.
 const FEW: usize = 32;

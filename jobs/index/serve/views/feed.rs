@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::topic_state::{TopicState, ViewProgress};
-use crate::index::serve::deadline::Closing;
+use crate::serve::deadline::Closing;
 
 /// Number of changes that are given to a reader at a time.
 const AT_ONCE: usize = 1000;

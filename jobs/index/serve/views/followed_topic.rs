@@ -13,10 +13,10 @@ use timely::worker::Worker;
 use super::topic_state::{FeedChange, NewVersion, TopicState};
 use super::topic_view::TopicView;
 use super::what_ifs::{SeenWhatIf, WHAT_IF_MATCH_BYTES, WhatIfRule, WhatIfs};
-use crate::index::hidden_changes::{ShownChange, ShownGroup};
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{TextIdentities, Topic, TopicReader};
-use crate::index::view::TopicMatches;
+use crate::hidden_changes::{ShownChange, ShownGroup};
+use crate::index_folder::IndexFolder;
+use crate::topics::{TextIdentities, Topic, TopicReader};
+use crate::view::TopicMatches;
 
 /// Reason why a topic has no view.
 pub(super) const TOO_MANY: &str = "the topic has had too many documents for a view";
@@ -25,7 +25,7 @@ pub(super) const TOO_MANY: &str = "the topic has had too many documents for a vi
 const MANY: usize = 1000;
 /// About how many bytes a change takes that is in no version yet.
 const CHANGE_BYTES: u64 = 80;
-/// About how many bytes a document that goes takes in a [`CleanSet`](crate::index::view::CleanSet).
+/// About how many bytes a document that goes takes in a [`CleanSet`](crate::view::CleanSet).
 const GONE_BYTES: u64 = 120;
 
 /// A topic whose view is made, or is there and follows the changes.

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use anyhow::Result;
 use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
-use crate::index::hidden_changes::{ShownChange, follower_of};
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{IndexedDoc, Topic, TopicReader};
+use crate::hidden_changes::{ShownChange, follower_of};
+use crate::index_folder::IndexFolder;
+use crate::topics::{IndexedDoc, Topic, TopicReader};
 
 /// Puts an index that was read again in the place of the one that was read before, and tells the follower what has changed.
 ///
 /// Cost: for each topic that is followed, a row for each document before and after. Queries are answered meanwhile.
-pub(in crate::index::serve) fn take_newer(folder: &RwLock<IndexFolder>, mut newer: IndexFolder) {
+pub(in crate::serve) fn take_newer(folder: &RwLock<IndexFolder>, mut newer: IndexFolder) {
     // While the changes are looked for, nobody begins to follow a topic as it was before.
     let older = folder.upgradable_read();
     let followed = older.follower.iter().flat_map(|follower| follower.topics());

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::what_ifs::{SeenWhatIf, WhatIfChanges};
-use crate::index::view::CleanSet;
+use crate::view::CleanSet;
 
 /// Number of bytes of changes that are kept for those who read the feed.
 const FEED_BYTES: usize = 16 << 20;

@@ -14,10 +14,10 @@ use timely::worker::Worker;
 use super::asked_doc::AskedDoc;
 use super::crowded_keys::CrowdedKeys;
 use super::text_sets::TextSets;
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{IndexedDoc, TopicReader};
-use crate::index::view::TopicMatches;
-use crate::nightly::Policy;
+use crate::index_folder::IndexFolder;
+use crate::topics::{IndexedDoc, TopicReader};
+use crate::view::TopicMatches;
+use nightly::Policy;
 
 /// Properties of documents that keep orders compare, by the documents' numbers.
 #[derive(Default)]

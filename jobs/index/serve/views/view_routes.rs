@@ -21,17 +21,17 @@ use super::feed::feed;
 use super::topic_state::{TopicState, ViewProgress};
 use super::view_thread::Views;
 use super::what_if_routes::what_if_routes;
-use crate::index::serve::admission::RequestCaller;
-use crate::index::serve::api_error::ApiError;
-use crate::index::serve::route_state::{JSON_LINES, RouteState, refuse_params};
-use crate::index::topics::TopicReader;
-use crate::index::view::similarity;
+use crate::serve::admission::RequestCaller;
+use crate::serve::api_error::ApiError;
+use crate::serve::route_state::{JSON_LINES, RouteState, refuse_params};
+use crate::topics::TopicReader;
+use crate::view::similarity;
 
 /// Largest number of clusters of an answer.
 const MOST_CLUSTERS: usize = 1000;
 
 /// Returns the routes.
-pub(in crate::index::serve) fn view_routes() -> Router<RouteState> {
+pub(in crate::serve) fn view_routes() -> Router<RouteState> {
     Router::new()
         .route("/topics/{topic}/view", get(view))
         .route("/topics/{topic}/view/documents/{id}", get(document))

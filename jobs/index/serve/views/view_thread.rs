@@ -17,11 +17,11 @@ use super::followed_topic::{DocKeys, FollowedTopic, TOO_MANY, ViewBeginning, no_
 use super::topic_state::TopicState;
 use super::topic_view::TopicView;
 use super::what_ifs::{MOST_WHAT_IFS, WhatIfRule};
-use crate::index::hidden_changes::{Follower, ShownGroup};
-use crate::index::index_folder::IndexFolder;
-use crate::index::topics::TextIdentities;
-use crate::index::view::{TopicMatches, key_rule};
-use crate::nightly::Policy;
+use crate::hidden_changes::{Follower, ShownGroup};
+use crate::index_folder::IndexFolder;
+use crate::topics::TextIdentities;
+use crate::view::{TopicMatches, key_rule};
+use nightly::Policy;
 
 /// Time for which the index is read at once, while changes wait.
 const SLICE: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(10);
 const REFUSED: Duration = Duration::from_secs(60);
 
 /// The views of an index, each made when it is first asked for.
-pub(in crate::index::serve) struct Views {
+pub(in crate::serve) struct Views {
     /// Which of two matching documents stays.
     pub(super) policy: Policy,
     states: Mutex<BTreeMap<String, Arc<TopicState>>>,

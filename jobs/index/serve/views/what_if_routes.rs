@@ -16,11 +16,11 @@ use tokio::task::block_in_place;
 use super::topic_state::SeenView;
 use super::view_thread::Views;
 use super::what_ifs::WhatIfRule;
-use crate::index::index_folder::IndexFolder;
-use crate::index::serve::admission::RequestCaller;
-use crate::index::serve::api_error::ApiError;
-use crate::index::serve::route_state::{RouteState, refuse_params};
-use crate::index::view::{name_of_policy, policy_of_index};
+use crate::index_folder::IndexFolder;
+use crate::serve::admission::RequestCaller;
+use crate::serve::api_error::ApiError;
+use crate::serve::route_state::{RouteState, refuse_params};
+use crate::view::{name_of_policy, policy_of_index};
 
 /// Returns the routes.
 pub(super) fn what_if_routes() -> Router<RouteState> {

@@ -7,8 +7,8 @@ use operators::flow::{ViewChange, WhatIf};
 use operators::{DocId, Similarity};
 
 use super::topic_view::TopicView;
-use crate::index::view::CleanSet;
-use crate::nightly::Policy;
+use crate::view::CleanSet;
+use nightly::Policy;
 
 /// Largest number of what-ifs of a server at a time.
 pub(super) const MOST_WHAT_IFS: usize = 4;

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use crate::index::fingerprints::{MOST_TABLES, keys_of_word};
+use crate::fingerprints::{MOST_TABLES, keys_of_word};
 
 /// Number of fingerprints of a chunk, which fills a cache line.
 const CHUNK_ENTRIES: usize = 5;

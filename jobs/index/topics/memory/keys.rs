@@ -24,7 +24,7 @@ pub(super) struct MemoryKeys {
 
 /// A key of a text.
 #[derive(Clone, Copy)]
-pub(in crate::index) struct MemoryKey {
+pub(crate) struct MemoryKey {
     /// The kept key, whose halves stand apart because they take less room so.
     pub high: u64,
     pub low: u64,

@@ -6,5 +6,5 @@ mod fingerprints;
 mod keys;
 mod table;
 
-pub(in crate::index) use keys::MemoryKey;
-pub(in crate::index) use table::{MemoryDoc, MemoryTable, MemoryText};
+pub(crate) use keys::MemoryKey;
+pub(crate) use table::{MemoryDoc, MemoryTable, MemoryText};

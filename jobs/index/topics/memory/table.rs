@@ -10,7 +10,7 @@ use operators::method::KeptKeys;
 
 use super::fingerprints::MemoryFingerprints;
 use super::keys::{MemoryKey, MemoryKeys};
-use crate::index::topics::change::NewDoc;
+use crate::topics::change::NewDoc;
 
 /// About how many bytes a document takes besides its id, and a text besides its keys and the text itself.
 const DOC_BYTES: usize = 40;
@@ -34,7 +34,7 @@ const PRIORITY_BYTES: usize = 24;
 /// Memory: some 280 bytes and the id for a document with a fingerprint, 250 bytes, the id, the text and 44 bytes for each key
 /// for others.
 #[derive(Default)]
-pub(in crate::index) struct MemoryTable {
+pub(crate) struct MemoryTable {
     /// Number of the first document.
     first: u64,
     docs: Vec<DocRow>,
@@ -78,7 +78,7 @@ struct TextRow {
 
 /// A document.
 #[derive(Clone, Copy)]
-pub(in crate::index) struct MemoryDoc<'a> {
+pub(crate) struct MemoryDoc<'a> {
     pub number: u64,
     pub time: u64,
     pub id: &'a str,
@@ -87,7 +87,7 @@ pub(in crate::index) struct MemoryDoc<'a> {
 
 /// All that is kept of a text, whose number is that of its first document.
 #[derive(Clone, Copy)]
-pub(in crate::index) struct MemoryText<'a> {
+pub(crate) struct MemoryText<'a> {
     pub number: u64,
     pub identity: Identity,
     pub sketches: [u64; 2],

@@ -4,10 +4,10 @@ use timely::worker::Worker;
 
 use super::values::{SortedValues, ValueShuffle, put_number, take_number};
 use crate::Error;
-use crate::merit::{Merit, Priority};
-use crate::packed_match::unpack_apart;
+use crate::decide::{Matches, NearPair};
 use crate::record::{DocId, Pair};
-use crate::survivors::{Matches, NearPair};
+use crate::record::{Merit, Priority};
+use crate::sets::packed_match::unpack_apart;
 
 /// Number of documents from which on a batch takes no more clusters. So many stay in the processor's cache.
 const BATCH_DOCS: usize = if cfg!(test) { 8 } else { 8 << 10 };

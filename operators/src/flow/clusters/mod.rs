@@ -26,9 +26,9 @@ use super::exchange::channel::ROUND_BYTES;
 use super::exchange::shuffle::SortingShuffle;
 use super::exchange::sum::total;
 use super::owner;
-use crate::merit::Merit;
-use crate::packed_match::pack_apart;
+use crate::record::Merit;
 use crate::record::{DocId, Pair};
+use crate::sets::packed_match::pack_apart;
 use crate::sets::similarity::Similarity;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
@@ -166,10 +166,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::decide::find;
     use crate::hash;
-    use crate::merit::Priority;
+    use crate::record::Priority;
     use crate::spill::budget::twins::Twin;
-    use crate::survivors::find;
 
     /// Number of splits of the corpora of these tests.
     const SPLITS: u64 = 5;

@@ -7,6 +7,7 @@ use timely::worker::Worker;
 use super::candidates::{CandidateJoin, Candidates, HOLDERS, PlaceOf};
 use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
+use crate::record::Sides;
 use crate::record::{DocId, Pair};
 use crate::search::crowds::Asks;
 use crate::search::crowds::placed::PlacedSearch;
@@ -16,7 +17,6 @@ use crate::search::{CandidateSearch, PassLoad};
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, Sets};
-use crate::sides::Sides;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Join of the sets of the documents of all workers, by a prefix filter.

@@ -7,10 +7,10 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::matches::TieReader;
 use super::rows::{Gone, NearRow, Tie, ViewRank};
+use crate::decide::Removed;
 use crate::record::DocId;
 use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
-use crate::survivors::Removed;
 
 /// A change of a decision. A document of which none is known stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

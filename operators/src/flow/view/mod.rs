@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A view decides as [`survivors`](crate::survivors) does, about those documents alone that a change can concern.
-//! docs/design/0077-live-view.md has the choices and figures.
+//! docs/design/live-view.md has the choices and figures.
 
 mod decide;
 mod key_feed;
@@ -36,7 +36,7 @@ use crate::sets::similarity::Similarity;
 /// The decisions about the documents of a corpus that changes.
 ///
 /// Documents are numbered from 0, in the order of the corpus, up to [`LiveView::MOST_DOCS`]. Changes are made in groups, each of
-/// which is one version. Memory: see docs/design/0077-live-view.md; a document that comes without a match takes none.
+/// which is one version. Memory: see docs/design/live-view.md; a document that comes without a match takes none.
 pub struct LiveView {
     feed: Feed,
     matches: ArrangedMatches,

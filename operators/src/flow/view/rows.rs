@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use crate::decide::{Reason, Removed};
 use crate::record::DocId;
 use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
-use crate::survivors::{Reason, Removed};
 
 /// Place of a document in keep order, in which the least comes first. It never changes while the document is there.
 pub type ViewRank = Rc<dyn Fn(DocId) -> Rank>;

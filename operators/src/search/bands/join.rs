@@ -2,11 +2,11 @@
 
 use super::{BandRecord, BandSearch};
 use crate::record::DocId;
+use crate::record::Sides;
 use crate::search::candidate_search::{CandidateSearch, PassLoad};
 use crate::search::crowds::PairSink;
 use crate::search::crowds::met_before::ComparedAs;
 use crate::search::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
-use crate::sides::Sides;
 
 impl CandidateSearch for BandSearch {
     type Record = BandRecord;

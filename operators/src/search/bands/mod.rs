@@ -10,13 +10,13 @@ use super::keyed_search::{KeyedSearch, agreement};
 use super::map_records::{StoredText, put};
 use super::search_context::SearchContext;
 use super::text_search::{Explanation, MappedText, RuleTurn, TextSearch};
-use crate::doc_batch::Doc;
 use crate::hash::{self, Identity, Secret};
+use crate::record::Doc;
 use crate::record::DocId;
+use crate::record::Sides;
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 use crate::sets::{Rule, Sets};
-use crate::sides::Sides;
 use crate::text::ignored_lines::CleanedText;
 
 /// Each two documents that agree on a band are a candidate, unless the sketches of their sets show that they

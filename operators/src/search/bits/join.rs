@@ -4,6 +4,7 @@ use super::{BitSearch, SimHash};
 use crate::fingerprint::Bits;
 use crate::fingerprint::block_tables::BlockTable;
 use crate::fingerprint::bucket_pairs::PairTaker;
+use crate::record::Sides;
 use crate::record::{DocId, Pair, Row};
 use crate::search::candidate_search::{CandidateSearch, PassLoad};
 use crate::search::crowds::PairSink;
@@ -11,7 +12,6 @@ use crate::search::crowds::met_before::ComparedAs;
 use crate::search::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords};
 use crate::search::key_counters::KeyCounters;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
-use crate::sides::Sides;
 
 impl<W: Bits> CandidateSearch for BitSearch<W> {
     type Record = Row<W>;

@@ -12,12 +12,12 @@ use super::keyed_search::{KeyedSearch, agreement};
 use super::map_records::put;
 use super::search_context::SearchContext;
 use super::text_search::{Explanation, MappedText, RuleTurn, TextSearch};
-use crate::doc_batch::Doc;
 use crate::fingerprint::Bits;
 use crate::hash::Secret;
+use crate::record::Doc;
 use crate::record::Row;
+use crate::record::Sides;
 use crate::sets::small_sketch::SketchSieve;
-use crate::sides::Sides;
 use crate::text::ignored_lines::CleanedText;
 
 /// A pass is a table of the block join, which emits a pair in the first table where it meets. A candidate is a

@@ -220,7 +220,7 @@ pub struct WeightedFeature<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doc_batch::DocBatch;
+    use crate::record::DocBatch;
     use crate::text::document_frequencies::Count;
     use crate::text::{Clean, Cleaner};
 

@@ -3,7 +3,7 @@
 //! A greedy decision needs one pair for each document that goes: with one that stays. A family of `n` near-equal documents has
 //! `n² / 2` pairs. So the first time a search meets a crowded bucket it compares nothing there and notes the documents. When
 //! it is known where these stand in keep order, each *asks* some of those before it, in rounds (`placed.rs`).
-//! docs/design/0072 has the rounds and the proof that the same documents stay.
+//! docs/design/rounds.md has the rounds and the proof that the same documents stay.
 
 mod leaders;
 pub mod met_before;
@@ -16,8 +16,8 @@ use foldhash::{HashMap, HashSet};
 
 use self::place::KeepPlace;
 use self::recent_pairs::RecentPairs;
+use crate::record::Sides;
 use crate::record::{DocId, Pair};
-use crate::sides::Sides;
 use crate::{Error, ExternalSort, SpillBudget};
 
 /// Largest number of records of a bucket of which every two are compared.

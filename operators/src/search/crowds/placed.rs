@@ -7,10 +7,10 @@ use super::met_before::{Before, ComparedAs, EarlierBuckets};
 use super::place::{KeepPlace, SETTLED_FIRST, Standing};
 use super::template_numbers::NumberCounts;
 use super::{Asks, PairSink, WHOLE};
+use crate::record::Sides;
 use crate::record::{DocId, Pair};
 use crate::search::candidate_search::{CandidateSearch, PassLoad};
 use crate::sets::Rule;
-use crate::sides::Sides;
 
 /// Number of documents that one of a crowd may ask, for each that it may ask in one crowded bucket.
 const OF_BUCKET: usize = 4;

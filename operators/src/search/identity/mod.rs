@@ -4,8 +4,8 @@ use super::candidate_search::{CandidateSearch, PassLoad};
 use super::crowds::PairSink;
 use super::map_records::put;
 use super::text_search::{Explanation, MappedText, RuleTurn, TextSearch};
-use crate::doc_batch::Doc;
 use crate::hash::{Identity, Secret};
+use crate::record::Doc;
 use crate::record::{DocId, Pair};
 use crate::text::ignored_lines::CleanedText;
 

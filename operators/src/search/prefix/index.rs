@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Posting, SKETCH_WORDS, kind_of, pass_of, size_of_set};
 use crate::hash::spread;
 use crate::record::DocId;
+use crate::record::Sides;
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::odd_sketch::{self, Sketched};
 use crate::sets::{Rule, SetKind, Sets};
-use crate::sides::Sides;
 use crate::{Error, SpillBudget, Spool};
 
 /// Number of features whose counts are looked up at once. For a document without partner, up to this many

@@ -32,10 +32,10 @@ use super::candidate_search::{CandidateSearch, PassLoad};
 use super::crowds::met_before::ComparedAs;
 use super::crowds::placed::{BucketSearch, PlacedRecord, TakeRecords, each_equal};
 use super::crowds::{Asks, PairSink};
+use crate::record::Sides;
 use crate::record::{DocId, Pair, Record};
 use crate::sets::odd_sketch::{self, Sketched};
 use crate::sets::{Rule, SetKind};
-use crate::sides::Sides;
 
 /// Entry of a set in the list of one of its features, with `WORDS` words of the sketch of the set.
 ///

@@ -1,7 +1,7 @@
 //! The map stage of the search by prefixes, which reads the texts again once their features are counted.
 
-use crate::doc_batch::Doc;
 use crate::hash::Secret;
+use crate::record::Doc;
 use crate::search::map_records::{StoredText, put};
 use crate::search::text_search::{Explanation, MappedText, RuleTurn, TextSearch};
 use crate::text::ignored_lines::CleanedText;
@@ -50,8 +50,8 @@ impl TextSearch for PrefixTexts {
 mod tests {
     use super::*;
     use crate::hash::Identity;
-    use crate::merit::{Merit, Priority};
     use crate::record::DocId;
+    use crate::record::{Merit, Priority};
     use crate::search::map_records::records;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Zhou;
 use super::copy_search::{WordRow, meet};
-use crate::doc_batch::Doc;
+use crate::record::Doc;
 use crate::record::{DocId, Record};
 use crate::search::map_records::{put, records, take};
 use crate::search::text_search::{Explanation, MappedText, RuleTurn, TextSearch};

@@ -5,7 +5,7 @@
 //! and where it stands (`verdict.rs`, `titles.rs`, and `runs.rs` for code and longer texts). Units are words of scripts with
 //! spaces, numbers, signs, and single characters of all other scripts (`units.rs`); tables of words stand in `words.rs`, and
 //! numbers by which texts of one template are known in `numbers.rs`. This folder uses `text`, `hash` and the measure of `sets`.
-//! docs/design/0013 says why the rules are what they are, and what each is worth.
+//! docs/design/auto.md says why the rules are what they are, and what each is worth.
 
 mod alignment;
 mod difference;

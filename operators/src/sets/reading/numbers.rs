@@ -3,7 +3,7 @@
 //!
 //! Such texts share nearly all of their words, so no similarity of words tells them from two editions of one
 //! text. Editions share nearly all numbers. So a number in which two texts differ counts as several features, and
-//! where most numbers differ, the texts are of one template. Source: docs/design/0013.
+//! where most numbers differ, the texts are of one template. Source: docs/design/auto.md.
 
 use crate::sets::similarity::shared_with_repetitions;
 

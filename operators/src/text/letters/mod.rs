@@ -1,5 +1,5 @@
 //! Tells the characters of a text that count (letters, digits, marks and signs, in one form whatever their case, script and
-//! width) from those that do not (white space and punctuation). The tables of docs/design/0025 stand here; `numerals.rs` has
+//! width) from those that do not (white space and punctuation). The tables of docs/design/identity.md stand here; `numerals.rs` has
 //! Chinese numerals, `simplified.rs` traditional characters, and `char_set.rs` sets of characters as tables of bits.
 
 pub(crate) mod char_set;

@@ -1,7 +1,7 @@
 //! Numbers in Chinese characters, as far as they count or date something: 二〇二〇年, 十二月三日, 贰佰元整.
 //!
 //! A reader takes 三年 and 3年 for the same, and 三年 and 八年 not. 一起, 统一 and 入伍 are words, so a numeral is a number
-//! only before a unit, behind 第, or where several make one number. Source: docs/design/0025.
+//! only before a unit, behind 第, or where several make one number. Source: docs/design/identity.md.
 
 use super::char_set::CharSet;
 

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! `entry` and `packing` say what the packed dictionary is, and the build script uses them too; `table` reads
-//! it; `cutting` cuts; `user_words` adds words. See docs/design/0055.
+//! it; `cutting` cuts; `user_words` adds words. See docs/design/features.md.
 
 mod cutting;
 mod entry;

@@ -1,5 +1,5 @@
 //! Recognises what a site, and not the author, has put into a text: tags of HTML, links, topics, names, emoticons, cards
-//! counters, and the heads of reposts. Nothing is recognised by its place alone. Source: docs/design/0037.
+//! counters, and the heads of reposts. Nothing is recognised by its place alone. Source: docs/design/auto.md.
 
 mod counter_words;
 mod counters;
