@@ -6,7 +6,7 @@ use cluster::{Stores, one_line};
 use serde_json::json;
 
 use super::store::{ChunkStore, SnapshotReader};
-use runtime::cli::terminal::{print, say};
+use runtime::cli::terminal::print;
 
 /// Prints a line for each snapshot, or for each file of one. Returns 0.
 ///
@@ -22,7 +22,7 @@ pub(super) fn list(uri: &str, snapshot: Option<&str>, json: bool) -> Result<u8> 
 }
 
 fn list_snapshots(store: &ChunkStore, json: bool) -> Result<()> {
-    for snapshot in store.snapshots(|_, damage| say(format_args!("warning: {damage}")))? {
+    for snapshot in store.snapshots(|_, damage| log::warn!("{damage}"))? {
         if json {
             print(format_args!("{}\n", serde_json::to_string(&snapshot.facts())?))?;
         } else {

@@ -133,7 +133,7 @@ fn prune_locked(store: &ChunkStore, lock: &Lock, quiet: bool) -> Result<u8> {
                     // It stays as it is, and is free again, unless another prune has taken over.
                     Err(error) => {
                         lock.check()?;
-                        say(one_line(&format!("warning: {error:#}")));
+                        log::warn!("{error:#}");
                     }
                 }
             }
@@ -185,7 +185,7 @@ fn changes(store: &ChunkStore, snapshots: &[SnapshotManifest]) -> Result<Vec<(Pa
             Err(cluster::Error::Damaged { .. }) if !uses.0.contains_key(&number) => {
                 changes.push((number, PackChange::Remove));
             }
-            Err(error) => say(format_args!("warning: {error}")),
+            Err(error) => log::warn!("{error}"),
         }
     }
     Ok(changes)

@@ -28,6 +28,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use launch::build_identity::hash_of_program;
 use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
+use progress::show_warnings;
 
 pub use cli::exit::{Locked, WrongUse, exit_code, fail};
 pub use cli::terminal::{print, say};
@@ -72,7 +73,8 @@ impl Common {
     /// # Errors
     /// [`WrongUse`]; an error if a launcher has started this process and is gone.
     pub fn start(&mut self, several: bool) -> Result<Option<Launch>> {
-        let start = self.processes.start(self.workers, self.progress.quiet, |name| env::var(name).ok())?;
+        show_warnings(self.progress.quiet);
+        let start = self.processes.start(self.workers, |name| env::var(name).ok())?;
         let processes = match &start {
             ProcessTask::Launch(launch) => launch.addresses.len(),
             ProcessTask::Process(role) => role.membership.addresses.len(),
@@ -160,7 +162,7 @@ impl Common {
 
     /// Says a warning, unless the user wants only errors.
     pub fn warn(&self, line: impl fmt::Display) {
-        self.tell(cluster::one_line(&format!("warning: {line}")));
+        log::warn!("{line}");
     }
 
     /// Warns of parameters of a method that go together, but not well.

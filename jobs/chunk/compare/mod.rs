@@ -22,7 +22,7 @@ use self::report::{BlockReport, SizeReport};
 use self::texts::InputTexts;
 use runtime::Common;
 use runtime::cli::report_file::ReportFile;
-use runtime::cli::terminal::{print, say};
+use runtime::cli::terminal::print;
 #[cfg(feature = "cli")]
 use runtime::cli::values::{paths, size};
 use runtime::corpus::input::{Input, InputOptions};
@@ -146,8 +146,7 @@ fn of_input(common: &Common, args: &Args, specs: &[BlockSpec]) -> Result<(BlockR
     let (texts, report) = watch.end(measure_texts(args, specs, &input, &progress))?;
     if let Some(first) = &texts.first_reject {
         let (count, path, offset) = (texts.rejected, &first.path, first.offset);
-        let line = format!("warning: {count} rejected; the first: \"{path}\" at {offset}: {}", first.reason);
-        say(cluster::one_line(&line));
+        log::warn!("{count} rejected; the first: \"{path}\" at {offset}: {}", first.reason);
     }
     Ok((report, texts.rejected))
 }

@@ -3,10 +3,8 @@
 use std::iter::Peekable;
 
 use anyhow::{Error, Result};
-use cluster::one_line;
 
 use crate::store::{ChunkStore, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
-use runtime::cli::terminal::say;
 
 /// The files of the newest snapshot of the same inputs, in the order of their names; none if there is no such snapshot, or
 /// it is damaged or of another version of what undoes deflate.
@@ -47,5 +45,5 @@ impl EarlierFiles {
 
 /// Tells why files cannot be compared with what they were.
 fn warn(error: &Error) {
-    say(one_line(&format!("warning: unchanged files are put as if they had changed: {error:#}")));
+    log::warn!("unchanged files are put as if they had changed: {error:#}");
 }

@@ -5,12 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Store, Stores, one_line, path_of_text};
+use cluster::{Store, Stores, path_of_text};
 
 use super::local_files::{each_local_file, lies_in_the_store};
 use crate::store::ChunkStore;
 use runtime::cli::exit::WrongUse;
-use runtime::cli::terminal::say;
 
 /// A file that is put.
 #[derive(Clone)]
@@ -86,7 +85,7 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String], own: &str) -> Resul
         let all = entries.len();
         entries.retain(|entry| !is_own(&entry.path));
         if entries.len() < all {
-            say(one_line(&format!("warning: {}, and is left out", lies_in_the_store(own))));
+            log::warn!("{}, and is left out", lies_in_the_store(own));
         }
         for entry in entries.into_iter().filter(|entry| !entry.directory) {
             found.files.push(PutFile {

@@ -64,12 +64,12 @@ pub(super) fn each_local_file(
             match look(&found) {
                 Ok(FoundEntry::File(metadata)) => each(&child, &metadata),
                 Ok(FoundEntry::Folder) if is_left_out(&found) => {
-                    say(one_line(&format!("warning: {}, and is left out", lies_in_the_store(&child))));
+                    log::warn!("{}, and is left out", lies_in_the_store(&child));
                 }
                 Ok(FoundEntry::Folder) => folders.push(child),
                 Ok(FoundEntry::Nothing) => {}
                 Ok(FoundEntry::Other) => {
-                    say(one_line(&format!("warning: \"{child}\" is no regular file, and is left out")));
+                    log::warn!("\"{child}\" is no regular file, and is left out");
                 }
                 Err(error) => failed(&child, error),
             }

@@ -70,7 +70,7 @@ pub(super) fn put(common: &Common, uri: &str, inputs: &[String]) -> Result<u8> {
     drop(claim);
     // The snapshot is whole by now.
     if let Err(error) = ChunkIndex::remove_replaced(&store) {
-        say(format_args!("warning: {error:#}"));
+        log::warn!("{error:#}");
     }
     let SnapshotCounts { files, unchanged_files, bytes, new_chunk_bytes, stored_bytes, unread, .. } =
         manifest.counts;
@@ -97,7 +97,7 @@ fn add_snapshot(
     let extractors = Arc::new(Extractors::of_this_program()?);
     let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%dT%H-%M-%S.%3fZ");
     let name = format!("{time}-{:012x}", ChunkStore::unique() >> 16);
-    let snapshots = store.snapshots(|_, damage| say(format_args!("warning: {damage}")))?;
+    let snapshots = store.snapshots(|_, damage| log::warn!("{damage}"))?;
     warn_of_clock(&snapshots);
     let number = snapshots.iter().map(|snapshot| snapshot.number).max().unwrap_or(0) + 1;
     let mut adder = ChunkAdder::new(store)?;
@@ -163,11 +163,11 @@ fn add_snapshot(
 fn warn_of_clock(snapshots: &[SnapshotManifest]) {
     let newest = snapshots.iter().max_by_key(|snapshot| snapshot.time);
     if let Some(newest) = newest.filter(|newest| newest.time > now()) {
-        say(one_line(&format!(
-            "warning: the clock of this machine is behind the time of the snapshot \"{}\": one of the two clocks is wrong. \
+        log::warn!(
+            "the clock of this machine is behind the time of the snapshot \"{}\": one of the two clocks is wrong. \
              Snapshots stay in the order of their puts, but chunk forget --older-than goes by their times",
             newest.name
-        )));
+        );
     }
 }
 

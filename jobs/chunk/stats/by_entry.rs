@@ -8,7 +8,7 @@ use super::entry_tree::{ChunkOwner, EntryRow, EntryTree, ROOT};
 use super::kind::kind_of;
 use crate::chunk_use::ChunkUses;
 use crate::store::{ChunkStore, SnapshotFile, SnapshotManifest, SnapshotReader};
-use runtime::cli::terminal::{print, say};
+use runtime::cli::terminal::print;
 
 /// Kind of the entries that have a row each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn print_rows(
             Ok(pack) => pack.directory.each_stored(|chunk, bytes, stored| {
                 tree.add_chunk(owners.of_chunk(number, chunk), bytes, stored);
             }),
-            Err(error) => say(format_args!("warning: {error}")),
+            Err(error) => log::warn!("{error}"),
         }
     }
     drop(owners);

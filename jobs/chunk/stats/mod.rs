@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{ChunkStore, SnapshotCounts, SnapshotManifest};
-use runtime::cli::terminal::{print, say};
+use runtime::cli::terminal::print;
 
 pub(super) use self::by_entry::StatsBy;
 
@@ -45,7 +45,7 @@ struct SnapshotStats {
 /// Those of the store, and damage.
 pub(super) fn print_stats(uri: &str, by: Option<StatsBy>, json: bool) -> Result<u8> {
     let store = ChunkStore::open(&Stores::new(), uri)?;
-    let snapshots = store.snapshots(|_, damage| say(format_args!("warning: {damage}")))?;
+    let snapshots = store.snapshots(|_, damage| log::warn!("{damage}"))?;
     if let Some(by) = by {
         by_entry::print_rows(&store, &snapshots, by, json)?;
         return Ok(0);
@@ -97,7 +97,7 @@ fn stats_of(store: &ChunkStore, snapshots: Vec<SnapshotManifest>) -> Result<Stor
         let pack = match store.open_pack(number) {
             Ok(pack) => pack,
             Err(error) => {
-                say(format_args!("warning: {error}"));
+                log::warn!("{error}");
                 continue;
             }
         };

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::claims::living_claims;
 use super::pack_layout::{ChunkId, ChunkPlace, PackNumber};
 use super::store_folder::ChunkStore;
-use runtime::cli::terminal::say;
 use runtime::output::{read_sealed, write_sealed};
 
 /// Rows of an index: the first word of a chunk's name, its pack, and its number there.
@@ -66,7 +65,7 @@ impl ChunkIndex {
                     );
                 }
                 // Another process may be writing it.
-                Err(error) => say(format_args!("warning: {error}")),
+                Err(error) => log::warn!("{error}"),
             }
         }
         index.add(store, rows)?;

@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
-use runtime::cli::terminal::say;
 use runtime::output::{LockOwner, put, read_sealed, write_sealed};
 
 /// Milliseconds after which a claim that is not renewed by its process on another machine counts for nothing: a week.
@@ -77,7 +76,7 @@ impl PutClaim {
         let renew = move || {
             while ended.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = put(renewed.as_ref(), &path_of_renewal, b"") {
-                    say(format_args!("warning: the claim of this put is not renewed: {error}"));
+                    log::warn!("the claim of this put is not renewed: {error}");
                 }
             }
         };
@@ -105,7 +104,7 @@ impl Drop for PutClaim {
         }
         // A claim that stays costs the next prune a look at its process.
         if let Err(error) = remove_claim(&self.store, &self.path) {
-            say(format_args!("warning: {error}"));
+            log::warn!("{error}");
         }
     }
 }

@@ -12,7 +12,6 @@ use super::claims::PutClaim;
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
 use runtime::cli::exit::WrongUse;
-use runtime::cli::terminal::say;
 use runtime::output::{read_sealed, write_sealed};
 
 /// Rows of the files of a snapshot: the number of a file, and a [`SnapshotFile`] in postcard's encoding.
@@ -169,7 +168,7 @@ impl ChunkStore {
         let mut newest_damaged = String::new();
         let mut all = self.snapshots(|name, damage| {
             newest_damaged = newest_damaged.clone().max(name.to_owned());
-            say(format_args!("warning: {damage}"));
+            log::warn!("{damage}");
         })?;
         if name == "latest" {
             // Names begin with the time.

@@ -16,7 +16,7 @@ use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
 use batch::finished::Finished;
 use runtime::cli::exit::WrongUse;
 use runtime::cli::report_file::ReportFile;
-use runtime::cli::terminal::{grouped, print, say};
+use runtime::cli::terminal::{grouped, print};
 use runtime::cli::values::{paths, text_of_file};
 use runtime::output::tables::PairsOf;
 
@@ -81,7 +81,7 @@ pub fn run(args: Args) -> Result<u8> {
     let said = labels.to_string();
     let found = Evaluated::read(&finished, by, labels.ids)?;
     if found.labelled == 0 {
-        say("warning: no labelled document is in a cluster of the output; are these its ids?");
+        log::warn!("no labelled document is in a cluster of the output; are these its ids?");
     }
     let counters = &finished.success.counters;
     let figures = Figures::new(&found, &labels.truth, counters.kept + counters.removed);

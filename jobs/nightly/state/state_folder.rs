@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use cluster::{Blob, Showing, Store, Stores, one_line, path_of_text};
+use cluster::{Blob, Showing, Store, Stores, path_of_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::manifest::{FORMAT, NightEntry, StateManifest, StatisticsFile};
 use super::unnamed_runs::UnnamedRuns;
 use runtime::cli::exit::{WrongUse, while_running};
-use runtime::cli::terminal::say;
 use runtime::output::{Lock, hash, put, read, seal, unsealed};
 
 /// Folder of a state, which this process reads, and writes if it has claimed it.
@@ -294,7 +293,7 @@ impl StateFolder {
         self.store.remove(&self.prepared_path(manifest.version))?;
         // The version is committed, so a failure to remove old files is no error.
         if let Err(error) = self.remove_old() {
-            say(one_line(&format!("warning: old files of the state \"{}\" stay: {error:#}", self.uri)));
+            log::warn!("old files of the state \"{}\" stay: {error:#}", self.uri);
         }
         self.note_in_history(manifest);
         Ok(())
@@ -360,10 +359,7 @@ impl StateFolder {
         let path = self.at("history.jsonl");
         let noted = self.lock.as_ref().map_or(Ok(()), |lock| lock.replace(&path, append));
         if let Err(error) = noted {
-            say(one_line(&format!(
-                "warning: the history of the state \"{}\" was not written: {error:#}",
-                self.uri
-            )));
+            log::warn!("the history of the state \"{}\" was not written: {error:#}", self.uri);
         }
     }
 

@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, Stores, TablePartition, one_line, path_of_text};
+use cluster::{InputFile, Stores, TablePartition, path_of_text};
 
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
 
 /// Words in the names of training data.
 const TRAINING: [&str; 2] = ["train", "training"];
@@ -57,7 +56,7 @@ fn say_passed_over(passed_over: &BTreeMap<String, &str>) {
             0 => String::new(),
             more => format!(", with {more} more of its kind"),
         };
-        say(one_line(&format!("warning: \"{}\" is {kind}: it is passed over{more}", paths[0])));
+        log::warn!("\"{}\" is {kind}: it is passed over{more}", paths[0]);
     }
 }
 
@@ -70,11 +69,11 @@ fn say_joined_tables(files: &[InputFile]) {
             let table = format!("{}{}", file.store.prefix(), path.table());
             let first = tables.entry(name.folders()).or_insert_with(|| table.clone());
             if *first != table {
-                say(one_line(&format!(
-                    "warning: \"{first}\" and \"{table}\" both have a partition \"{}\": the documents of both will lie in \
+                log::warn!(
+                    "\"{first}\" and \"{table}\" both have a partition \"{}\": the documents of both will lie in \
                      one folder of the output",
                     name.folders()
-                )));
+                );
                 return;
             }
         }

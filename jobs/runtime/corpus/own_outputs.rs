@@ -60,11 +60,11 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result
         let before = files.len();
         files.retain(|file| !(file.store.prefix() == prefix && file.path.starts_with(&folder)));
         if files.len() < before {
-            say(one_line(&format!(
-                "warning: \"{prefix}{folder}\" is an output of this program inside of the input: its {} files are left out; \
+            log::warn!(
+                "\"{prefix}{folder}\" is an output of this program inside of the input: its {} files are left out; \
                  to read it, name it as an input",
                 before - files.len()
-            )));
+            );
         }
     }
     Ok(())

@@ -42,8 +42,6 @@ pub struct Launch {
     pub launcher: Vec<String>,
     /// Number of times that the job is started again.
     pub retries: u32,
-    /// Whether only errors are said.
-    pub quiet: bool,
 }
 
 /// Failure of one attempt.
@@ -74,9 +72,7 @@ impl Launch {
                 }
                 Err(AttemptFailure { what, .. }) => {
                     again += 1;
-                    if !self.quiet {
-                        say(format_args!("warning: {what}; starting again ({again} of {})", self.retries));
-                    }
+                    log::warn!("{what}; starting again ({again} of {})", self.retries);
                     thread::sleep(PAUSE);
                 }
             }
@@ -122,10 +118,7 @@ impl Launch {
                 for (index, process) in processes.iter_mut().enumerate() {
                     if process.ended.is_none() {
                         let status = process.kill()?;
-                        say(format_args!(
-                            "warning: {} did not end with the others: killed",
-                            self.name(index)
-                        ));
+                        log::warn!("{} did not end with the others: killed", self.name(index));
                         failed = failed.or(Some((index, status)));
                     }
                 }
@@ -140,10 +133,8 @@ impl Launch {
             return Ok(Ok(first.and_then(code).unwrap_or_default()));
         };
         if let Some(first) = first.filter(|&first| well(first)) {
-            if !self.quiet {
-                let what = format_args!("{} {}", self.name(index), how(status));
-                say(format_args!("warning: {what}; the output was complete by then"));
-            }
+            let what = format_args!("{} {}", self.name(index), how(status));
+            log::warn!("{what}; the output was complete by then");
             return Ok(Ok(code(first).unwrap_or_default()));
         }
         // Wrong use, a guard, or an output that another run writes: the process has said so, and the next

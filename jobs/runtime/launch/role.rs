@@ -116,12 +116,7 @@ impl ProcessOptions {
     ///
     /// Reads the files that the options name. If a launcher has started this process, it also reads the
     /// standard input, and from then on the process ends with its launcher.
-    pub fn start(
-        &self,
-        workers: Option<usize>,
-        quiet: bool,
-        env: impl Fn(&str) -> Option<String>,
-    ) -> Result<ProcessTask> {
+    pub fn start(&self, workers: Option<usize>, env: impl Fn(&str) -> Option<String>) -> Result<ProcessTask> {
         if let Some(index) = self.process.filter(|_| self.lifeline) {
             let Handed { addresses, workers, token } = parent_watch::hold()?;
             if addresses.is_empty() {
@@ -138,7 +133,7 @@ impl ProcessOptions {
             (Some(Master::Hosts(file)), ..) => {
                 let Hosts { addresses, workers: of_each } = Hosts::parse(file, &text_of_file(file)?)?;
                 let workers = share(workers, of_each, addresses.len())?;
-                return Ok(ProcessTask::Launch(self.launch(addresses, workers, quiet)?));
+                return Ok(ProcessTask::Launch(self.launch(addresses, workers)?));
             }
             (Some(Master::Slurm), ..) => slurm(&env)?,
             (Some(Master::Kubernetes), ..) => kubernetes(&env)?,
@@ -147,7 +142,7 @@ impl ProcessOptions {
                 let workers = share(workers, self.local_workers(), 1)?;
                 return Ok(match self.retries {
                     0 => ProcessTask::Alone(workers),
-                    _ => ProcessTask::Launch(self.launch(Vec::new(), workers, quiet)?),
+                    _ => ProcessTask::Launch(self.launch(Vec::new(), workers)?),
                 });
             }
         };
@@ -158,9 +153,9 @@ impl ProcessOptions {
     }
 
     /// Returns a job whose processes this process starts.
-    fn launch(&self, addresses: Vec<String>, workers: usize, quiet: bool) -> Result<Launch> {
+    fn launch(&self, addresses: Vec<String>, workers: usize) -> Result<Launch> {
         let launcher = words(self.launcher.as_deref().unwrap_or(SSH))?;
-        Ok(Launch { addresses, workers, launcher, retries: self.retries, quiet })
+        Ok(Launch { addresses, workers, launcher, retries: self.retries })
     }
 
     /// Returns the N of `local[N]`.
@@ -274,7 +269,7 @@ mod tests {
             let setting = text.split(' ').find_map(|setting| setting.strip_prefix(name)?.strip_prefix('='));
             setting.map(str::to_owned)
         };
-        line.options.start(line.workers, false, env)
+        line.options.start(line.workers, env)
     }
 
     fn cores() -> usize {

@@ -23,8 +23,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::cli::terminal::say;
-
 const MAGIC: [u8; 8] = *b"DDJMAP05";
 /// Length of the tail: length and checksum of the footer, and the magic bytes.
 const TAIL_BYTES: usize = 8 + 8 + MAGIC.len();
@@ -129,7 +127,7 @@ impl MapOutputs {
         match self.open(split).and_then(|(head, output)| output.check().map(|()| head)) {
             Ok(head) => Ok(Some(head)),
             Err(error) => {
-                say(format_args!("warning: {error:#}; the split is mapped again"));
+                log::warn!("{error:#}; the split is mapped again");
                 self.store.remove(&path)?;
                 Ok(None)
             }

@@ -2,7 +2,7 @@
 //! in files.
 //!
 //! Each worker counts for itself (`stage_timer.rs`) into the counts of its process (`counts.rs`); a thread of
-//! its own looks at the counts (`watch.rs`). This room uses `cli`; `corpus`, `output`
+//! its own looks at the counts (`watch.rs`). `warnings.rs` shows the warnings of all crates. This room uses `cli`; `corpus`, `output`
 //! and the jobs use it. The reasons are in docs/design/seeing.md.
 
 mod counts;
@@ -16,6 +16,7 @@ mod stages;
 mod stragglers;
 mod termination;
 pub mod usage;
+mod warnings;
 mod watch;
 
 pub use self::counts::Progress;
@@ -28,4 +29,5 @@ pub use self::stage_timer::{StageTimer, thread_cpu};
 pub(crate) use self::stages::StageTable;
 pub use self::stages::{StageRow, StageTotals, merge, seconds};
 pub use self::termination::Termination;
+pub(crate) use self::warnings::show_warnings;
 pub use self::watch::Watch;

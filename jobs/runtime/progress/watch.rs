@@ -20,6 +20,7 @@ use super::stage::Stage;
 use super::stages::{StageCounts, seconds};
 use super::termination::Termination;
 use super::usage::ResourceUsage;
+use super::warnings::show_beside;
 use crate::cli::exit::exit_code;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
@@ -118,6 +119,7 @@ impl Watch {
             bar,
             termination: options.termination.clone(),
         });
+        show_beside(progress);
         shown.write_metrics(JobState::Running)?;
         shown.termination.begin()?;
         progress.tell(&Event::JobStarted(&shown.job));

@@ -67,7 +67,7 @@ impl OutputFolder {
         self.show(&job)?;
         // The output is whole, so a failure to remove what is left beside it is no error.
         if let Err(error) = self.clear(&job) {
-            crate::cli::terminal::say(cluster::one_line(&format!("warning: {error:#}")));
+            log::warn!("{error:#}");
         }
         Ok(())
     }

@@ -25,13 +25,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, Utc};
-use cluster::{Store, one_line};
+use cluster::Store;
 use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::exit::{Failure, Locked};
-use crate::cli::terminal::say;
 use crate::corpus::output_layout::LOCK;
 use crate::output::requests::{put, read};
 
@@ -186,10 +185,7 @@ impl Lock {
                         return;
                     }
                     Err(error) => {
-                        say(one_line(&format!(
-                            "warning: the {} may be taken for abandoned: {error:#}",
-                            held.name
-                        )));
+                        log::warn!("the {} may be taken for abandoned: {error:#}", held.name);
                     }
                     Ok(()) => {}
                 }

@@ -7,14 +7,13 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{Showing, Stores, one_line};
+use cluster::{Showing, Stores};
 
 use super::by_upload;
 use super::fence::other_runs;
 use super::lock::LockOwner;
 use super::output_folder::{EarlierWork, OutputFolder, refuse_existing};
 use super::run_folder::{EARLIER, KEY, PARTS};
-use crate::cli::terminal::say;
 use crate::output::key::Key;
 use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::{put, read};
@@ -126,7 +125,7 @@ impl OutputFolder {
         let theirs = std::mem::replace(&mut self.run.own, mine);
         let finished = match finished {
             Err(error) if overwrite => {
-                say(one_line(&format!("warning: an earlier commit is given up and replaced: {error:#}")));
+                log::warn!("an earlier commit is given up and replaced: {error:#}");
                 false
             }
             finished => finished.map(|()| true)?,
@@ -144,9 +143,7 @@ impl OutputFolder {
         let Some(job) = &self.decided else { return Ok(()) };
         let Err(error) = self.show(job) else { return Ok(()) };
         self.run.check()?;
-        say(one_line(&format!(
-            "warning: an earlier commit of this job is given up, and all is done anew: {error:#}"
-        )));
+        log::warn!("an earlier commit of this job is given up, and all is done anew: {error:#}");
         // Nothing may take the manifest for a decision while the rest is removed.
         let given_up = self.run.own.clone();
         if let Showing::Uploads(uploads) = self.run.store.showing() {
