@@ -1,10 +1,17 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it
 //! leaves.
 //!
+//! **Run one test**: `cargo test --release --test integration faults::lock` runs those whose names contain `faults::lock`, and
+//! `-- --include-ignored` behind it also those that need a server. **Add one**: write a function with `#[test]` into the file whose
+//! first comment promises what it checks, or make a file and declare it in the room. `support.rs` has what tests need:
+//! `Folder::new().run("dedup in out").ends(0)`. A command with its whole output is a *golden case*: make a folder of `golden` with a
+//! file `cmd` and the inputs, run `UPDATE=1 cargo test --release --test integration golden`, and read what it has recorded.
+//! **Unit tests** stand at the end of each source file, or in `tests` beside it: `cargo test -p dedup-operators --lib`. **Laws**
+//! (`operators/tests/laws`) compare every method with brute force.
+//!
 //! | room | promise |
 //! |---|---|
 //! | `answers` | nothing is removed without proof; the answer is the same for any workers, order and splits |
-//! | `chunk` | what repeats below the level of documents is cut, and nothing else |
 //! | `records` | records come out as they went in; a bad record costs that record |
 //! | `nightly` | whatever came and was withdrawn in whichever order, the answer is that of one batch |
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
