@@ -98,7 +98,7 @@ fn dictionary() -> Result<PathBuf, Box<dyn Error>> {
     })
 }
 
-/// A reader of nothing that notes from which file it was first asked for a line.
+/// An empty reader that notes the source file of the first caller that asks it for a line.
 struct AsksItsCaller(Option<&'static str>);
 
 impl Read for AsksItsCaller {

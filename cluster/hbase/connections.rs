@@ -121,7 +121,7 @@ impl Connections {
         let Ok(answer) = cluster::catch(|| make(&mut client)) else {
             return Err(RequestFailure::Broken(io::Error::other("the answer is not one of Thrift")));
         };
-        // What an exception of the service says came as a whole answer.
+        // An exception of the service has arrived as a whole answer.
         if matches!(answer, Ok(_) | Err(thrift::Error::User(_))) {
             let mut waiting = self.waiting.lock();
             if waiting.len() < self.limits.idle_connections {

@@ -34,9 +34,9 @@ pub struct TableCell {
 /// A row that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableRow {
-    /// The first cells of a row, at most so many.
+    /// The first cells of a row, at most this many.
     First(Vec<u8>, usize),
-    /// The first cells of a row behind a qualifier, at most so many.
+    /// The first cells of a row behind a qualifier, at most this many.
     Behind(Vec<u8>, Vec<u8>, usize),
     /// The cells with these qualifiers, if they exist.
     Columns(Vec<u8>, Vec<Vec<u8>>),

@@ -111,7 +111,7 @@ fn a_connection_is_used_again_and_made_anew_without_a_pause_if_it_was_dropped() 
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn transient_errors_are_retried() {
     for replies in [
         &[Reply::Close, Reply::Yes][..],
         &[Reply::Silence, Reply::Yes],
@@ -147,7 +147,7 @@ fn attempts_are_bounded_and_the_last_reason_is_said() {
 }
 
 #[test]
-fn a_gateway_that_never_was_there_is_said_at_once() {
+fn a_gateway_that_was_never_reached_is_an_error_at_once() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let start = Instant::now();
     assert!(table(&format!("hbase://127.0.0.1:{port}/seen")).exists().is_err());

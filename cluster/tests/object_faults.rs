@@ -40,7 +40,7 @@ fn cause(error: Option<Error>) -> String {
 }
 
 #[test]
-fn a_fault_that_passes_does_not_show() {
+fn a_transient_fault_does_not_show() {
     let passing = [
         Fault::Reset,
         Fault::Stall,
@@ -90,7 +90,7 @@ fn a_fault_that_stays_is_an_error_in_time_and_never_wrong_bytes() {
 }
 
 #[test]
-fn what_will_not_change_is_asked_once() {
+fn a_permanent_failure_is_not_retried() {
     for (fault, words) in [(Fault::Status(400), "BadThing (400)"), (Fault::OtherTag, "it changed while")] {
         let endpoint = Endpoint::start();
         let blob = bucket(&endpoint).open("/x").unwrap();

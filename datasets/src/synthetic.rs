@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn identical_ones_are_identical() {
+    fn identical_duplicates_have_the_text_of_their_original() {
         assert!(pairs(&corpus(5_000, 2), "identical").iter().all(|(a, b)| a == b));
     }
 
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn edited_ones_stay_similar() {
+    fn edited_duplicates_stay_similar_to_their_original() {
         let docs = corpus(5_000, 4);
         let pairs = pairs(&docs, "edited");
         let similarities: Vec<f64> = pairs.iter().map(|(a, b)| jaccard(a, b)).collect();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_others_are_similar() {
+    fn unrelated_documents_are_not_similar() {
         let docs: Vec<_> = corpus(2_000, 5).into_iter().filter(|doc| doc.duplicate.is_none()).collect();
         let sets: Vec<_> = docs.iter().map(|doc| grams(&doc.text, |_| true)).collect();
         let mut closest = 0.0f64;

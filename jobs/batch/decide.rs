@@ -85,8 +85,10 @@ impl Decider {
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<Decided> {
         let mut pairs = PairTable::new(&self.folder, self.pairs, self.sides).with_sim(self.weight_of_sim);
         let mut rows = ClusterTable::new(&self.folder);
-        let (mut tally, mut value) = (Tally::default(), Vec::new());
-        let (stars, measured) = (self.pairs == PairsOf::Deciding, self.measured);
+        let mut tally = Tally::default();
+        let mut value = Vec::new();
+        let stars = self.pairs == PairsOf::Deciding;
+        let measured = self.measured;
         let decisions = clusters.decide(worker, |batch, send| -> Result<()> {
             let members = self.survivors(batch);
             if members.is_empty() {

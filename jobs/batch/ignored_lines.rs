@@ -69,7 +69,7 @@ pub(crate) struct LineCounter<'a> {
 }
 
 impl LineCounter<'_> {
-    /// Returns the lines that stand in at least so many documents of the corpus.
+    /// Returns the lines that stand in at least `least` documents of the corpus.
     ///
     /// # Errors
     /// Those of reading and spilling; [`WrongUse`] when the lines are too many for the memory.
@@ -78,7 +78,8 @@ impl LineCounter<'_> {
         let pushed = AtomicU64::new(0);
         let Run { group, plan, reading, progress } = self.run;
         splits::each_split(plan, group, (progress, Stage::Count), |at, number, split| {
-            let (mut writer, mut lines) = (sorts.writer(), Vec::new());
+            let mut writer = sorts.writer();
+            let mut lines = Vec::new();
             // The map stage reads these records again, and reports what cannot be read.
             let mut reader = SplitReader::new(number, split, reading, at);
             while let Some(batch) = reader.next()? {
@@ -110,7 +111,8 @@ fn merge(
         Ok(if is_alone { 1 } else { most.div_ceil(ROUND_LINES).max(1) })
     })?;
     let mut lines = LineCursor { sorts, next: 0, cursor: None };
-    let (mut list, most) = (Vec::new(), most_lines(spill));
+    let mut list = Vec::new();
+    let most = most_lines(spill);
     for round in 0..rounds {
         let mut mine = Vec::new();
         while let Some(line) = lines.next_if(|line| range_of(line, rounds) <= round)? {
@@ -137,7 +139,7 @@ fn most_lines(process: &SpillBudget) -> usize {
     process.budget().map_or(usize::MAX, |bytes| bytes / LIST_SHARE / IgnoredLines::LINE_BYTES)
 }
 
-/// Returns the number of the range of hashes that a hash is in, of so many ranges of one size.
+/// Divides all hashes into `ranges` ranges of one size, and returns the number of the range that has a hash.
 fn range_of(hash: Identity, ranges: u64) -> u64 {
     ((u128::from(hash.0) * u128::from(ranges)) >> 64) as u64
 }

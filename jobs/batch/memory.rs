@@ -149,7 +149,8 @@ fn fixed_bytes(group: &Group, lexicon: &Lexicon) -> u64 {
     PROGRAM_BYTES + words + workers * WORKER_BYTES + connections
 }
 
-/// Returns a number of bytes that is too little, as people write it. Who has named no unit has meant another one.
+/// Returns a number of bytes that is too small, as people write it. A user who gave no unit probably meant
+/// another one.
 fn said(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("of {bytes} bytes (a number without a unit is one of bytes)"),

@@ -89,7 +89,8 @@ impl<'a> StarEncoder<'a> {
                 identical: low == high,
             }
         });
-        let (doc, characters) = (member.doc, self.batch.merit(member.doc).chars);
+        let doc = member.doc;
+        let characters = self.batch.merit(member.doc).chars;
         postcard::to_io(&StarMember { doc, id: self.batch.id(doc), characters, goes_for }, to)?;
         Ok(())
     }

@@ -97,7 +97,8 @@ impl DecidedDocs {
         let mut file = spill.budget().map(|_| ValueFile::new(spill)).transpose()?;
         let (mut in_memory, mut offsets) = (BTreeMap::new(), BTreeMap::new());
         while let Some((doc, _)) = values.peek()? {
-            let (split, mut encoded) = (doc.split(), Vec::new());
+            let split = doc.split();
+            let mut encoded = Vec::new();
             while values.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
                 values.next_value()?.iter().for_each(|(_, value)| encoded.extend_from_slice(value));
             }
@@ -186,7 +187,8 @@ pub struct Verdicts {
 impl Verdicts {
     /// Returns the verdicts of one split with its rejected records.
     pub fn of_split(&self, split: u32, rejected: SplitRejects) -> Result<SplitVerdicts<'_>> {
-        let (decisions, stands_for_all) = (self.decided.of_split(split)?, self.stands_for_all == Some(split));
+        let decisions = self.decided.of_split(split)?;
+        let stands_for_all = self.stands_for_all == Some(split);
         Ok(SplitVerdicts { decisions, annotates: self.annotates, rejected, failed: None, stands_for_all })
     }
 }

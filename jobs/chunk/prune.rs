@@ -15,7 +15,8 @@ use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::{print, say};
 use runtime::output::{Lock, LockOwner, vanish};
 
-/// A pack is written again if more than one in so many of its bytes is wanted by nobody.
+/// A pack is written again if more than one in this many of its bytes is unused, because no snapshot wants
+/// it.
 const UNUSED_SHARE: u64 = 5;
 /// Level of zstd for a pack that is written again.
 const LEVEL: i32 = 12;

@@ -150,7 +150,8 @@ impl Args {
         words.push(output);
         this_program(&words)?;
         let finished = Finished::open(&Stores::new(), output)?;
-        let (summary, mut removals) = (finished.summary()?, BTreeMap::new());
+        let summary = finished.summary()?;
+        let mut removals = BTreeMap::new();
         finished.members(|member| {
             if let Some((kept, ..)) = member.removed {
                 removals.insert(member.id, kept);

@@ -46,7 +46,8 @@ pub fn run(args: Args) -> Result<u8> {
     };
     fs::create_dir_all(&folder).with_context(|| format!("could not create \"{}\"", folder.display()))?;
     let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
-    let (mut clusters, mut originals) = (create("clusters.tsv")?, HashSet::new());
+    let mut clusters = create("clusters.tsv")?;
+    let mut originals = HashSet::new();
     let mut duplicates = 0;
     let docs: Box<dyn Iterator<Item = SyntheticDoc>> = match mixture {
         false => Box::new(Synthetic { documents, seed }.docs()),

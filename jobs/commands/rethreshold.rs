@@ -168,8 +168,10 @@ fn write(
         ..SearchResult::default()
     };
     let (matches, names) = matches(finished, threshold)?;
-    let (sides, spill) = (options.sides(&run.plan), SpillBudget::unused());
-    let (decider, progress) = (Decider::new(folder, options, sides, &spill), Arc::clone(&run.progress));
+    let sides = options.sides(&run.plan);
+    let spill = SpillBudget::unused();
+    let decider = Decider::new(folder, options, sides, &spill);
+    let progress = Arc::clone(&run.progress);
     let decided = run.group.run(move |worker| {
         let at = progress.worker(worker.index());
         at.enter(Stage::Resolve);

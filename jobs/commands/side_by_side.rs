@@ -100,7 +100,8 @@ impl TextLayout {
 
     /// Marks words that only the text of this side has: 0 for the left, 1 for the right.
     fn marked(&self, words: &[&str], side: usize) -> Option<Stretch> {
-        let (text, [open, close]) = (words.concat(), BRACKETS[side]);
+        let text = words.concat();
+        let [open, close] = BRACKETS[side];
         let marked = match self.colour {
             true => (text, STYLES[side]),
             false => (format!("{open}{text}{close}"), Style::new()),

@@ -62,7 +62,8 @@ impl IndexFolder {
         let next_change = self.log()?.lock().next();
         let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
         topic.open_files().map_err(while_running)?;
-        let (change, number) = (topic.insertion(doc, now, &self.keys), topic.next());
+        let change = topic.insertion(doc, now, &self.keys);
+        let number = topic.next();
         let topic = change.topic.clone();
         self.change(change)?;
         match doc.priority.0 {
@@ -97,7 +98,8 @@ impl IndexFolder {
         ids: impl Iterator<Item = &'a String>,
     ) -> Result<Vec<u64>> {
         let Some(topic) = self.topics.get(topic) else { return Ok(Vec::new()) };
-        let (mut reader, mut numbers) = (TopicReader::of_writer(topic)?, Vec::new());
+        let mut reader = TopicReader::of_writer(topic)?;
+        let mut numbers = Vec::new();
         for id in ids {
             numbers.extend(reader.docs_with_id(id)?);
         }
@@ -139,7 +141,7 @@ impl IndexFolder {
         if !self.topics.contains_key(name) {
             return Ok(false);
         }
-        // Hidden changes of the topic are not for another topic that has its name later.
+        // Hidden changes of the topic must not reach a later topic of the same name.
         let next_change = self.commit_log()?;
         self.show(next_change);
         self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
@@ -203,7 +205,7 @@ impl IndexFolder {
         for HiddenRemoval { topic: name, number, what } in removals.drain(..) {
             let Some(topic) = self.topics.get_mut(&name) else { continue };
             if let Some(follower) = follower_of(&mut self.follower, &name) {
-                // One that could not be told of a change is told so.
+                // If the change cannot be read, the follower is told so.
                 follower.tell(&name, ShownChange::removals(topic, &what).ok());
             }
             topic.apply(number, what, &self.keys);

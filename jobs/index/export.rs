@@ -60,7 +60,8 @@ pub(super) fn each_of_part(
     end: u64,
     mut each: impl FnMut(IndexedDoc) -> Result<()>,
 ) -> Result<Option<u64>> {
-    let (mut docs, mut next) = (TopicReader::new(topic)?, from);
+    let mut docs = TopicReader::new(topic)?;
+    let mut next = from;
     for _ in 0..AT_ONCE {
         let Some(doc) = docs.living_doc_from(next)?.filter(|doc| doc.number < end) else { return Ok(None) };
         next = doc.number + 1;

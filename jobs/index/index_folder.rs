@@ -50,7 +50,8 @@ pub struct IndexFolder {
     pub(super) torn: Option<TornTail>,
     /// Beginning of the log, as it was when the index was opened or flushed.
     pub(super) floor: LogFloor,
-    /// The log; `None` if the index is open to be read. Whoever makes changes durable holds it, and not the topics.
+    /// The log; `None` if the index is open to be read. The thread that makes changes durable holds this lock, and
+    /// not that of the topics.
     pub(super) log: Option<Arc<Mutex<LogWriter>>>,
     /// Number of the change behind the last one that was read of the log, for an index that is open to be read.
     read_to: u64,
@@ -60,7 +61,7 @@ pub struct IndexFolder {
     pub(super) record: Vec<u8>,
     /// Changes that readers do not see yet; `None` if they see each change as soon as it is made.
     pub(super) hidden: Option<HiddenChanges>,
-    /// Whoever is told of changes that readers see; `None` if nobody is.
+    /// Is told of the changes that readers see; `None` if nothing follows the index.
     pub(super) follower: Option<Follower>,
 }
 

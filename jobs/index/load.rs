@@ -67,7 +67,8 @@ pub(super) fn each_batch<W: Clone + Send, T: Send>(
         for _ in 0..input.workers.max(1) {
             let (to_worker, of_reader) = sync_channel(WAITING);
             let (to_caller, of_worker) = sync_channel(WAITING);
-            let (prepare, worker) = (&prepare, worker.clone());
+            let prepare = &prepare;
+            let worker = worker.clone();
             scope.spawn(move || run_worker(worker, of_reader, to_caller, prepare));
             batches.push(to_worker);
             results.push(of_worker);

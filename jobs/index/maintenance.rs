@@ -93,8 +93,8 @@ impl IndexFolder {
         Ok(Flush { jobs, floor: LogFloor { from } })
     }
 
-    /// Returns the smallest topics whose documents have so many bytes together, and whose changes are in the last files of
-    /// the log, from `oldest` on.
+    /// Returns the smallest topics whose changes are in the last files of the log, from `oldest` on, and whose documents
+    /// have at most `keep` bytes together.
     fn topics_that_stay(&self, keep: usize, oldest: u64) -> BTreeSet<String> {
         let may_stay = |topic: &&Topic| {
             let is_recent = topic.changed_from().is_some_and(|from| from >= oldest);

@@ -91,7 +91,7 @@ pub(super) struct Queries {
     limits: QueryLimits,
     /// Seconds since 1970.
     now: u64,
-    /// Whether the writer asks, who sees documents that are not durable yet.
+    /// Whether the writer asks. The writer sees documents that are not durable yet.
     of_writer: bool,
     /// Answers to the first queries.
     pub answers: Vec<QueryAnswer>,

@@ -106,7 +106,8 @@ impl NightDecider {
         let mut pairs = PairTable::new(&self.folder, PairsOf::Deciding, Sides::default());
         let mut clusters_table = ClusterTable::new(&self.folder);
         let mut corrections = CorrectionTable::new(&self.folder);
-        let (mut tally, mut value) = (Tally::default(), Vec::new());
+        let mut tally = Tally::default();
+        let mut value = Vec::new();
         let (mut rows, mut dead_texts, mut succeeded) = (StateRows::default(), Vec::new(), Vec::new());
         let (docs, change) = (&self.night.docs, self.night.change());
         let is_new = |doc: DocId| doc >= change.first_new;
@@ -166,7 +167,8 @@ impl NightDecider {
             of_pairs.filter(|&text| text < self.night.numbering.first_new()).collect();
         texts.sort_unstable();
         texts.dedup();
-        let (mut parents, mut went) = (self.night.docs.cursor(StateTable::Parents), HashMap::new());
+        let mut parents = self.night.docs.cursor(StateTable::Parents);
+        let mut went = HashMap::new();
         for text in texts {
             went.extend(EarlierDocs::goes_for(&mut parents, text)?.map(|above| (text, above)));
         }
@@ -188,7 +190,8 @@ fn of_night(members: Vec<Member>, is_new: impl Fn(DocId) -> bool) -> Vec<Member>
 
 impl StateRows {
     fn add(&mut self, changed: &ChangedClusters, night: &NightState) -> Result<()> {
-        let (first_new, mut parents) = (night.numbering.first_new(), night.docs.cursor(StateTable::Parents));
+        let first_new = night.numbering.first_new();
+        let mut parents = night.docs.cursor(StateTable::Parents);
         let number = |doc| night.numbering.number(doc);
         for &(doc, parent) in &changed.parents {
             let was = if doc < first_new { EarlierDocs::parent(&mut parents, doc)? } else { None };

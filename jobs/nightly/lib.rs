@@ -178,7 +178,7 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
             common.tell(format_args!("night {}", partition.name));
             let failed = format!("the night \"{}\" failed", partition.name);
             match run_night(common, args.of_partition(partition)?).context(failed) {
-                // Whoever writes the state now ends at some time, so one that follows looks again.
+                // The run that writes the state now will end, so a run that follows looks again.
                 Err(error) if args.follow && exit_code(&error) == 11 => {
                     common.warn(format_args!("{error:#}; looking again in {} s", args.poll));
                     break;

@@ -70,7 +70,8 @@ impl<'a> Night<'a> {
     /// # Errors
     /// [`WrongUse`] when there is nothing to do, or the method keeps no keys.
     pub fn new(common: &'a Common, group: &'a Arc<Group>, mut args: NightArgs) -> Result<Self> {
-        let (start, stores) = (Instant::now(), Stores::new());
+        let start = Instant::now();
+        let stores = Stores::new();
         args.options.input.limit_records(args.memory.of_records(group.workers()));
         let state = StateFolder::open(&stores, args.state()?)?;
         state.refuse_others()?;
@@ -105,7 +106,8 @@ impl<'a> Night<'a> {
             bail!(WrongUse(format!("the state \"{}\" lies in the output \"{}\"", state.uri, args.output()?)));
         }
         check_same_input(&plan, group)?;
-        let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
+        let name = args.name()?;
+        let input = hash_of_input(&plan, &withdrawn)?;
         if args.again.as_ref().is_some_and(|again| again.input != input) {
             bail!(WrongUse(format!("the input of the night \"{name}\" has changed since")));
         }
@@ -134,7 +136,8 @@ impl<'a> Night<'a> {
         let pinned = self.args.options.pinned(&self.lexicon);
         let claim = |_| -> Result<_> {
             let folder = StateFolder::claim(&self.stores, uri, self.group, wait)?;
-            let (manifest, run) = (folder.newest(), folder.run().to_owned());
+            let manifest = folder.newest();
+            let run = folder.run().to_owned();
             claimed = Some(folder);
             let manifest = manifest?;
             if let Some(manifest) = &manifest {
@@ -252,7 +255,8 @@ impl<'a> Night<'a> {
             limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
         };
         let version = manifest.version + 1;
-        let (numbering, docs) = (Numbering::new(docs.first_split(), []), Arc::new(docs));
+        let numbering = Numbering::new(docs.first_split(), []);
+        let docs = Arc::new(docs);
         let state = NightState {
             folder: Arc::clone(folder),
             docs,

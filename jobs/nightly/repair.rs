@@ -37,7 +37,8 @@ struct RecordedNight {
 /// # Errors
 /// When the output or the input of a lost night is gone, has changed or is of another state: nothing is changed then.
 pub(super) fn repair(common: &Common, uri: &str, wait: u64) -> Result<()> {
-    let (stores, here) = (Stores::new(), env::current_dir()?);
+    let stores = Stores::new();
+    let here = env::current_dir()?;
     // Nights are run in the folders in which they were run, so the name of the state must be whole.
     let uri = StateFolder::open_existing(&stores, uri)?.address();
     let group = Arc::new(Group::alone(1));
@@ -132,7 +133,8 @@ impl Repair<'_> {
 
     /// Returns the options of a night as its output records them, in the folder where it was run.
     fn args_again(&self, night: &NightEntry, pinned: &Pinned) -> Result<NightArgs> {
-        let (stores, output) = (Stores::new(), &night.output);
+        let stores = Stores::new();
+        let output = &night.output;
         let stamp = stamp_of(&stores, output)?;
         let is_ours = stamp
             .is_some_and(|stamp| (stamp.uri.as_str(), stamp.version) == (self.uri.as_str(), night.version));

@@ -110,7 +110,7 @@ fn blocks(fingerprint: u64) -> [u16; 4] {
 fn counted(documents: u64, seed: u64) -> QueryCandidates {
     let fingerprint = |number: u64| hash::spread(number ^ hash::spread(seed));
     let queries: Vec<u64> = (0..QUERIES as u64).map(|query| fingerprint(!query)).collect();
-    // Of each value of a block: how many times it is a row of a query.
+    // For each value of a block, how many times it is a row of a query.
     let mut rows = vec![0_u8; 1 << 16];
     queries.iter().flat_map(|query| blocks(*query)).for_each(|block| rows[usize::from(block)] += 1);
     let (mut article, mut in_place, mut ours) = (0, 0, 0);

@@ -11,7 +11,7 @@ use operators::text::features::Lexicon;
 
 use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
 use super::stand_in::{LabelledTexts, labelled_articles, labelled_posts};
-use super::trials::Trials;
+use super::trials::{RunNumber, Trials};
 use runtime::report::chart::{Axis, Chart};
 use runtime::report::parts::{PagePart, PageTable};
 
@@ -185,19 +185,23 @@ fn example(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
     Ok(())
 }
 
-/// Precision and recall over the distance.
-fn curves(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
-    let pairs = trials.sized(400, 4_000);
-    let sets: Vec<(&str, LabelledTexts)> = match trials.labels.clone() {
-        Some(labels) => vec![("the user's", LabelledTexts::of_user(trials, &labels)?)],
-        None => vec![
-            ("short", labelled_posts(pairs, trials.seed)),
-            ("long", labelled_articles(pairs, trials.seed)),
-        ],
-    };
-    let spec: Spec = "simhash:hamming=15".parse()?;
-    let mut all = Vec::new();
-    for (name, texts) in sets {
+/// Precision and recall of the pairs within a distance.
+struct DistancePoint {
+    within: u32,
+    precision: f64,
+    recall: f64,
+}
+
+/// Precision and recall of some labelled pairs over the distance, and the run that has measured them.
+struct DistanceCurve {
+    name: &'static str,
+    run: RunNumber,
+    points: Vec<DistancePoint>,
+}
+
+impl DistanceCurve {
+    /// Measures the pairs of some texts.
+    fn of(trials: &mut Trials, name: &'static str, texts: &LabelledTexts, spec: &Spec) -> Result<Self> {
         let (run, points) = trials.measured(format!("distances of labelled pairs, {name}"), |raw| {
             let mut classifier =
                 PairClassifier::new(spec.method(&Lexicon::default(), &Statistics::default(), None)?);
@@ -212,60 +216,66 @@ fn curves(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
                 };
                 let (right, wrong) = (count(true), count(false));
                 let all = distances.iter().filter(|pair| pair.1).count().max(1) as f64;
-                (within, right / (right + wrong).max(1.0), right / all)
+                DistancePoint { within, precision: right / (right + wrong).max(1.0), recall: right / all }
             });
-            for (within, precision, recall) in points {
+            for DistancePoint { within, precision, recall } in &points {
                 *raw += &format!("within {within:>2}: precision {precision:.3}, recall {recall:.3}\n");
             }
-            Ok(points)
+            Ok(points.into())
         })?;
-        all.push((name, run, points));
+        Ok(DistanceCurve { name, run, points })
     }
-    for (name, run, points) in &all {
-        let at = |distance: u32| {
-            points.iter().find(|point| point.0 == distance).map_or((0.0, 0.0), |point| (point.1, point.2))
-        };
-        let (three, ten) = (at(3), at(10));
+
+    /// Returns precision and recall at a distance.
+    fn at(&self, distance: u32) -> (f64, f64) {
+        let point = self.points.iter().find(|point| point.within == distance);
+        point.map_or((0.0, 0.0), |point| (point.precision, point.recall))
+    }
+
+    /// Returns what is claimed of texts of these lengths.
+    fn claims(&self) -> Vec<Claim> {
+        let (three, ten) = (self.at(3), self.at(10));
         let said = |(precision, recall): (f64, f64)| {
             format!("precision {}, recall {}", percent(precision), percent(recall))
         };
         let measured = format!("within 3: {}; within 10: {}", said(three), said(ten));
         let claim = |claim: &str, published: &str, verdict, because: &str| Claim {
-            claim: format!("{claim} ({name} texts)"),
+            claim: format!("{claim} ({} texts)", self.name),
             published: published.to_owned(),
             measured: measured.clone(),
             verdict,
             because: because.to_owned(),
-            runs: vec![*run],
+            runs: vec![self.run],
         };
-        if *name != "long" {
-            page.claims.push(claim(
+        let mut claims = Vec::new();
+        if self.name != "long" {
+            claims.push(claim(
                 "With a distance of 3 much that posts repeat is not filtered out",
                 "no number",
                 ClaimVerdict::of_parts(&[three.1 < 0.5]),
                 "a word more or less moves a large part of the votes",
             ));
-            page.claims.push(claim(
+            claims.push(claim(
                 "Of posts much that looks alike is at a distance of 10",
                 "no number",
                 ClaimVerdict::of_parts(&[ten.1 > three.1 + 0.1]),
                 "the recall rises with the distance",
             ));
-            page.claims.push(claim(
+            claims.push(claim(
                 "Of posts the effect at a distance of 10 is very bad already, and 3 is a compromise",
                 "a chart that our copy lacks",
                 ClaimVerdict::of_parts(&[ten.0 < 0.8]),
                 "generated posts that bring other messages share few words; posts of one subject, which a crawl has, are nearer",
             ));
         }
-        if *name != "short" {
-            page.claims.push(claim(
+        if self.name != "short" {
+            claims.push(claim(
                 "From 500 characters on, what is within 3 is nearly always alike, and few are mistaken",
                 "no number",
                 ClaimVerdict::of_parts(&[three.0 > 0.95]),
                 "the article says nothing of what a distance of 3 misses, which is the recall beside it",
             ));
-            page.claims.push(claim(
+            claims.push(claim(
                 "Of long texts a distance of 10 makes very many mistakes",
                 "no number",
                 ClaimVerdict::of_parts(&[ten.0 < 0.8]),
@@ -273,24 +283,49 @@ fn curves(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
                  of one template or one subject",
             ));
         }
+        claims
     }
-    let row = |name: &str, (within, precision, recall): &(u32, f64, f64)| {
-        vec![name.to_owned(), within.to_string(), percent(*precision), percent(*recall)]
+}
+
+/// Precision and recall over the distance.
+fn curves(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
+    let pairs = trials.sized(400, 4_000);
+    let sets: Vec<(&str, LabelledTexts)> = match trials.labels.clone() {
+        Some(labels) => vec![("the user's", LabelledTexts::of_user(trials, &labels)?)],
+        None => vec![
+            ("short", labelled_posts(pairs, trials.seed)),
+            ("long", labelled_articles(pairs, trials.seed)),
+        ],
+    };
+    let spec: Spec = "simhash:hamming=15".parse()?;
+    let mut all = Vec::new();
+    for (name, texts) in sets {
+        all.push(DistanceCurve::of(trials, name, &texts, &spec)?);
+    }
+    page.claims.extend(all.iter().flat_map(DistanceCurve::claims));
+    add_curves(page, &all);
+    Ok(())
+}
+
+/// Adds the table and the figure of all curves.
+fn add_curves(page: &mut PaperPage, all: &[DistanceCurve]) {
+    let row = |name: &str, point: &DistancePoint| {
+        vec![name.to_owned(), point.within.to_string(), percent(point.precision), percent(point.recall)]
     };
     page.parts.push(PagePart::Table(PageTable {
         caption: "Precision and recall of labelled pairs by the distance".to_owned(),
         head: vec!["texts", "within", "precision", "recall"],
-        rows: all.iter().flat_map(|(name, _, points)| points.iter().map(|point| row(name, point))).collect(),
+        rows: all.iter().flat_map(|curve| curve.points.iter().map(|point| row(curve.name, point))).collect(),
     }));
-    let line = |name: String, value: fn(&(u32, f64, f64)) -> f64, points: &[(u32, f64, f64)]| {
+    let line = |name: String, value: fn(&DistancePoint) -> f64, points: &[DistancePoint]| {
         // Where nothing is found there is no precision.
-        let found = points.iter().filter(|point| point.2 > 0.0);
-        (name, found.map(|point| (f64::from(point.0), 100.0 * value(point))).collect())
+        let found = points.iter().filter(|point| point.recall > 0.0);
+        (name, found.map(|point| (f64::from(point.within), 100.0 * value(point))).collect())
     };
-    let lines = all.iter().flat_map(|(name, _, points)| {
+    let lines = all.iter().flat_map(|DistanceCurve { name, points, .. }| {
         [
-            line(format!("precision, {name}"), |point| point.1, points),
-            line(format!("recall, {name}"), |point| point.2, points),
+            line(format!("precision, {name}"), |point| point.precision, points),
+            line(format!("recall, {name}"), |point| point.recall, points),
         ]
     });
     page.parts.push(PagePart::Figure(
@@ -302,5 +337,4 @@ fn curves(trials: &mut Trials, page: &mut PaperPage) -> Result<()> {
             lines: lines.collect(),
         },
     ));
-    Ok(())
 }

@@ -55,7 +55,9 @@ pub(super) fn reproduce(trials: &mut Trials) -> Result<PaperPage> {
         serde_json::from_str(&text).context("could not read the figures of chunk compare")?;
     threshold(&mut page, &figures, run);
     figure_4(trials, &mut page, &figures, run)?;
-    figures_5_and_6(&mut page, &figures, run);
+    figure_5(&mut page, &figures, run);
+    figure_6(&mut page, &figures, run);
+    draw_figures_5_and_6(&mut page, &figures);
     Ok(page)
 }
 
@@ -117,21 +119,16 @@ fn threshold(page: &mut PaperPage, figures: &Value, run: RunNumber) {
     }));
 }
 
-/// Adds Figure 4: the similarity of a string and its changed copy.
-fn figure_4(trials: &mut Trials, page: &mut PaperPage, figures: &Value, run: RunNumber) -> Result<()> {
-    let by_sentences: Vec<(f64, f64, f64)> = rows(figures, "changed_strings")
-        .filter(|row| number(row, "sentences") == 40.0)
-        .map(|row| {
-            (
-                number(row, "changed"),
-                number(row, "percent_by_hash"),
-                row["percent_by_simhash"][0].as_f64().unwrap_or(f64::NAN),
-            )
-        })
-        .collect();
+/// Similarities in percent of a string and its copy, by the number of changed characters ([`CHANGED`]).
+type ChangedSimilarities = [f64; CHANGED.len()];
+
+/// Measures the similarity of a string and its changed copy, by characters and by words, in the mean of several strings.
+fn measured_by_features(
+    trials: &mut Trials,
+) -> Result<(RunNumber, Vec<(&'static str, ChangedSimilarities)>)> {
     let texts = trials.sized(10, 50);
     let seed = trials.seed;
-    let (of_chars, by_features) = trials.measured("Figure 4 by characters and words", |raw| {
+    trials.measured("Figure 4 by characters and words", |raw| {
         let mut all = Vec::new();
         for features in ["char:1", "char:2", "jieba"] {
             let spec: Spec = format!("simhash:bits=128,features={features}").parse()?;
@@ -157,7 +154,22 @@ fn figure_4(trials: &mut Trials, page: &mut PaperPage, figures: &Value, run: Run
             all.push((features, sums));
         }
         Ok(all)
-    })?;
+    })
+}
+
+/// Adds Figure 4: the similarity of a string and its changed copy.
+fn figure_4(trials: &mut Trials, page: &mut PaperPage, figures: &Value, run: RunNumber) -> Result<()> {
+    let by_sentences: Vec<(f64, f64, f64)> = rows(figures, "changed_strings")
+        .filter(|row| number(row, "sentences") == 40.0)
+        .map(|row| {
+            (
+                number(row, "changed"),
+                number(row, "percent_by_hash"),
+                row["percent_by_simhash"][0].as_f64().unwrap_or(f64::NAN),
+            )
+        })
+        .collect();
+    let (of_chars, by_features) = measured_by_features(trials)?;
     let straight = |points: &[(f64, f64)]| {
         // The middle of a straight line is the mean of its ends.
         let (first, last) = (points[0], points[points.len() - 1]);
@@ -221,20 +233,28 @@ fn figure_4(trials: &mut Trials, page: &mut PaperPage, figures: &Value, run: Run
     Ok(())
 }
 
-/// Adds Figures 5 and 6: what is saved, and how much of it rightly.
-fn figures_5_and_6(page: &mut PaperPage, figures: &Value, run: RunNumber) {
-    // For each method, its row for each size of texts.
-    let sizes: Vec<f64> = rows(figures, "sizes").map(|size| number(size, "text_bytes")).collect();
-    let of = |method: &str, value: &str| -> Vec<f64> {
-        let rows = rows(figures, "sizes")
-            .filter_map(|size| rows(size, "methods").find(|row| row["method"] == method));
-        rows.map(|row| number(row, value)).collect()
-    };
-    let said = |values: &[f64]| {
-        listed(values.iter().map(|value| if value.is_nan() { "-".to_owned() } else { format!("{value:.1}") }))
-    };
-    let [fixed, by_content, simhash] = [0, 1, 2].map(|at: usize| of(METHODS[at].0, "percent_saved"));
-    let all_sizes = listed(sizes.iter().map(|bytes| format!("{:.0} KB", bytes / 1024.0)));
+/// Returns a value of a method for each size of texts.
+fn by_size(figures: &Value, method: &str, value: &str) -> Vec<f64> {
+    let rows =
+        rows(figures, "sizes").filter_map(|size| rows(size, "methods").find(|row| row["method"] == method));
+    rows.map(|row| number(row, value)).collect()
+}
+
+/// Returns the sizes of texts, for people.
+fn sizes(figures: &Value) -> impl Iterator<Item = String> {
+    rows(figures, "sizes").map(|size| format!("{:.0} KB", number(size, "text_bytes") / 1024.0))
+}
+
+/// Returns values for people, with a dash for one that is not known.
+fn said(values: &[f64]) -> String {
+    listed(values.iter().map(|value| if value.is_nan() { "-".to_owned() } else { format!("{value:.1}") }))
+}
+
+/// Adds what Figure 5 claims: how much is saved.
+fn figure_5(page: &mut PaperPage, figures: &Value, run: RunNumber) {
+    let [fixed, by_content, simhash] =
+        [0, 1, 2].map(|at: usize| by_size(figures, METHODS[at].0, "percent_saved"));
+    let all_sizes = listed(sizes(figures));
     page.claims.push(Claim {
         claim: "Figure 5: fixed blocks save much of small files and little of large ones".to_owned(),
         published: "no numbers in our copy".to_owned(),
@@ -266,10 +286,13 @@ fn figures_5_and_6(page: &mut PaperPage, figures: &Value, run: RunNumber) {
             .to_owned(),
         runs: vec![run],
     });
-    let precision: Vec<(&str, Vec<f64>)> =
-        METHODS.iter().map(|(method, name)| (*name, of(method, "precision"))).collect();
-    let [fixed, by_content, simhash, _, removed, removed_160] =
-        [0, 1, 2, 3, 4, 5].map(|at: usize| &precision[at].1);
+}
+
+/// Adds what Figure 6 claims: how much is saved rightly.
+fn figure_6(page: &mut PaperPage, figures: &Value, run: RunNumber) {
+    let all_sizes = listed(sizes(figures));
+    let precision = METHODS.map(|(method, _)| by_size(figures, method, "precision"));
+    let [fixed, by_content, simhash, _, removed, removed_160] = precision.each_ref();
     let best = |of: &[f64], others: &[&Vec<f64>]| {
         (0..of.len()).all(|at| others.iter().all(|other| other[at].is_nan() || of[at] >= other[at]))
     };
@@ -292,12 +315,17 @@ fn figures_5_and_6(page: &mut PaperPage, figures: &Value, run: RunNumber) {
         because: "equal blocks are right by definition. Fingerprints below 70 bits call nearly all paragraphs similar to something".to_owned(),
         runs: vec![run],
     });
+}
+
+/// Draws Figures 5 and 6.
+fn draw_figures_5_and_6(page: &mut PaperPage, figures: &Value) {
     let figure = |caption: &str, value: &str| {
-        let groups = sizes.iter().enumerate().map(|(at, bytes)| {
+        let groups = sizes(figures).enumerate().map(|(at, size)| {
             let values = METHODS.iter().map(|(method, _)| {
-                of(method, value).get(at).copied().filter(|value| !value.is_nan()).unwrap_or(0.0)
+                let known = by_size(figures, method, value).get(at).copied().filter(|value| !value.is_nan());
+                known.unwrap_or(0.0)
             });
-            (format!("{:.0} KB", bytes / 1024.0), values.collect())
+            (size, values.collect())
         });
         PagePart::Figure(
             caption.to_owned(),

@@ -1,4 +1,4 @@
-//! Pairs of a finished output, drawn at random, with their texts.
+//! Pairs of a finished output, drawn at random, with their texts, and the judgement of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -6,7 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use cluster::{Stores, text_of_path};
 use operators::hash;
+use operators::method::{PairClassifier, Spec};
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
 
+use super::stand_in::Posts;
 use batch::finished::{Finished, PairRow};
 use runtime::progress::Progress;
 
@@ -37,4 +41,43 @@ pub(super) fn sample_pairs(output: &Path, count: usize, seed: u64) -> Result<(u6
         Ok(SampledPair { texts: [text(pair.places.0)?, text(pair.places.1)?], ids: [pair.a, pair.b] })
     };
     Ok((all, drawn.into_values().map(of_pair).collect::<Result<_>>()?))
+}
+
+/// Judges pairs: whether the two are duplicates for a reader.
+pub(super) struct Judge<'a> {
+    /// Generated posts, whose messages are known; `None` for the texts of a user.
+    pub posts: Option<&'a Posts>,
+    /// Method that judges in the place of a reader.
+    pub proxy: Spec,
+}
+
+impl Judge<'_> {
+    /// Returns who judges, for people.
+    pub fn said(&self) -> &'static str {
+        match self.posts {
+            Some(_) => "by the generator, which knows what each post brings",
+            None => "by a proxy, the rule of `auto`, which no person has checked here",
+        }
+    }
+
+    /// Returns for each pair whether the two are duplicates.
+    pub fn judge(&self, pairs: &[SampledPair]) -> Result<Vec<bool>> {
+        Ok(match self.posts {
+            Some(posts) => {
+                pairs.iter().map(|pair| posts.message(&pair.ids[0]) == posts.message(&pair.ids[1])).collect()
+            }
+            None => {
+                let mut texts = PairClassifier::new(self.proxy.method(
+                    &Lexicon::default(),
+                    &Statistics::default(),
+                    None,
+                )?);
+                let same = |pair: &SampledPair| {
+                    let [a, b] = pair.texts.each_ref().map(|text| texts.add(text));
+                    texts.classify(a, b).matches
+                };
+                pairs.iter().map(same).collect()
+            }
+        })
+    }
 }

@@ -68,13 +68,13 @@ impl LabelledTexts {
     }
 }
 
-/// Returns a generated text of so many characters.
+/// Returns a generated text of `chars` characters.
 pub(super) fn article_of(chars: usize, seed: u64) -> Vec<char> {
     let docs = Synthetic { documents: u64::MAX, seed }.docs().filter(|doc| doc.duplicate.is_none());
     docs.flat_map(|doc| doc.text.chars().collect::<Vec<_>>()).take(chars).collect()
 }
 
-/// Draws so many pairs of posts that bring the same message, and as many that do not.
+/// Draws `count` pairs of posts that bring the same message, and as many that do not.
 pub(super) fn labelled_posts(count: usize, seed: u64) -> LabelledTexts {
     let posts = Posts::new(20 * count as u64, seed).0;
     let mut first: HashMap<u64, &SyntheticPost> = HashMap::new();

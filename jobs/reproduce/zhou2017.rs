@@ -1,13 +1,10 @@
 //! Zhou 2017: Figures 1 to 3, and the load of the threads.
 
 use anyhow::Result;
-use operators::method::{PairClassifier, Spec};
-use operators::text::document_frequencies::Statistics;
-use operators::text::features::Lexicon;
 use serde_json::Value;
 
 use super::page::{Claim, ClaimVerdict, PaperPage, listed, percent};
-use super::sampled_pairs::{SampledPair, sample_pairs};
+use super::sampled_pairs::{Judge, sample_pairs};
 use super::stand_in::Posts;
 use super::trials::{RunNumber, Trials};
 use runtime::cli::terminal::grouped;
@@ -32,6 +29,13 @@ struct RetrievalRun {
     cpu_seconds: f64,
     /// Comparisons of the worker with most of them, as a multiple of the mean.
     skew: f64,
+}
+
+impl RetrievalRun {
+    /// Returns the number of all comparisons, of 8 bits and of Sim.
+    fn comparisons(&self) -> u64 {
+        self.looks + self.compared
+    }
 }
 
 /// The corpora of the trials.
@@ -122,7 +126,7 @@ fn figures_1_and_2(page: &mut PaperPage, by_way: &[(&str, Vec<RetrievalRun>)], e
     let runs = |all: &[&Vec<RetrievalRun>]| {
         all.iter().flat_map(|runs| runs.iter().map(|run| run.run)).collect::<Vec<_>>()
     };
-    let comparisons = |run: &RetrievalRun| run.looks + run.compared;
+    let comparisons = RetrievalRun::comparisons;
     let named =
         |all: &Vec<RetrievalRun>, value: &dyn Fn(&RetrievalRun) -> String| listed(all.iter().map(value));
     let sizes = named(linear, &|run| grouped(run.posts));
@@ -185,6 +189,11 @@ fn figures_1_and_2(page: &mut PaperPage, by_way: &[(&str, Vec<RetrievalRun>)], e
             .to_owned(),
         runs: runs(&[linear, bucket, recursive]),
     });
+    draw_figures_1_and_2(page, by_way, distribution);
+}
+
+/// Draws Figures 1 and 2.
+fn draw_figures_1_and_2(page: &mut PaperPage, by_way: &[(&str, Vec<RetrievalRun>)], distribution: &str) {
     let line = |name: &str, of: &[RetrievalRun], value: &dyn Fn(&RetrievalRun) -> f64| {
         (name.to_owned(), of.iter().map(|run| (run.posts as f64, value(run))).collect::<Vec<_>>())
     };
@@ -197,7 +206,7 @@ fn figures_1_and_2(page: &mut PaperPage, by_way: &[(&str, Vec<RetrievalRun>)], e
             title: format!("Comparisons {distribution}"),
             x: Axis::logarithmic("posts"),
             y: Axis::logarithmic("comparisons"),
-            lines: lines(&|run| comparisons(run) as f64),
+            lines: lines(&|run| run.comparisons() as f64),
         },
     ));
     page.parts.push(PagePart::Figure(
@@ -250,51 +259,31 @@ fn load(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Result<
     Ok(())
 }
 
-/// Judges pairs: whether the two are duplicates for a reader.
-struct Judge<'a> {
-    posts: Option<&'a Posts>,
-    proxy: Spec,
+/// Hashes of words that Figure 3 is tried with, and their parameters.
+const HASHES: [(&str, &str); 2] =
+    [("his hash, folded", "fold=upper"), ("a hash that fills all bits", "hash=xxh3,fold=none")];
+/// Methods of Figure 3.
+const WAYS: [(&str, &str); 3] =
+    [("traditional", TRADITIONAL), ("distance 0", DISTANCE_0), ("improved", "zhou2017:k=4")];
+
+/// Precision of some pairs that were drawn of those of a method.
+struct DrawnPrecision {
+    hash: &'static str,
+    way: &'static str,
+    method: String,
+    /// The run of the method, and the judgement.
+    runs: [RunNumber; 2],
+    /// Number of pairs that the method has found.
+    found: u64,
+    precision: f64,
 }
 
-impl Judge<'_> {
-    fn said(&self) -> &'static str {
-        match self.posts {
-            Some(_) => "by the generator, which knows what each post brings",
-            None => "by a proxy, the rule of `auto`, which no person has checked here",
-        }
-    }
-
-    /// Returns of each pair whether it is a duplicate.
-    fn judge(&self, pairs: &[SampledPair]) -> Result<Vec<bool>> {
-        Ok(match self.posts {
-            Some(posts) => {
-                pairs.iter().map(|pair| posts.message(&pair.ids[0]) == posts.message(&pair.ids[1])).collect()
-            }
-            None => {
-                let mut texts = PairClassifier::new(self.proxy.method(
-                    &Lexicon::default(),
-                    &Statistics::default(),
-                    None,
-                )?);
-                let same = |pair: &SampledPair| {
-                    let [a, b] = pair.texts.each_ref().map(|text| texts.add(text));
-                    texts.classify(a, b).matches
-                };
-                pairs.iter().map(same).collect()
-            }
-        })
-    }
-}
-
-/// Adds what Figure 3 claims.
-fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Result<()> {
-    let judge = Judge { posts: corpora.posts.as_ref(), proxy: "auto".parse()? };
+/// Runs each method with each hash, and judges some of the pairs that it finds.
+fn drawn_precisions(trials: &mut Trials, corpora: &Corpora, judge: &Judge) -> Result<Vec<DrawnPrecision>> {
     let input = corpora.inputs.last().cloned().unwrap_or_default();
-    let hashes = [("his hash, folded", "fold=upper"), ("a hash that fills all bits", "hash=xxh3,fold=none")];
-    let ways = [("traditional", TRADITIONAL), ("distance 0", DISTANCE_0), ("improved", "zhou2017:k=4")];
     let mut measured = Vec::new();
-    for (hash, parameters) in hashes {
-        for (way, method) in ways {
+    for (hash, parameters) in HASHES {
+        for (way, method) in WAYS {
             let method = format!("{method},retrieval=bucket,{parameters}");
             let run = retrieved(trials, &input, &method, 1)?;
             let (found, drawn) = sample_pairs(&trials.folder().join(trials.work("out")), DRAWN, trials.seed)?;
@@ -309,16 +298,23 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
                 *raw += &format!("precision: {right} of {}\n", drawn.len());
                 Ok(right as f64 / drawn.len().max(1) as f64)
             })?;
-            measured.push((hash, way, method, [run.run, drawing], found, precision));
+            measured.push(DrawnPrecision { hash, way, method, runs: [run.run, drawing], found, precision });
         }
     }
-    let row = |(hash, way, method, _, found, precision): &(&str, &str, String, [RunNumber; 2], u64, f64)| {
+    Ok(measured)
+}
+
+/// Adds what Figure 3 claims.
+fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Result<()> {
+    let judge = Judge { posts: corpora.posts.as_ref(), proxy: "auto".parse()? };
+    let measured = drawn_precisions(trials, corpora, &judge)?;
+    let row = |row: &DrawnPrecision| {
         vec![
-            (*hash).to_owned(),
-            (*way).to_owned(),
-            percent(*precision),
-            grouped(*found),
-            format!("`{method}`"),
+            row.hash.to_owned(),
+            row.way.to_owned(),
+            percent(row.precision),
+            grouped(row.found),
+            format!("`{}`", row.method),
         ]
     };
     page.parts.push(PagePart::Table(PageTable {
@@ -326,21 +322,27 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
         head: vec!["hash of words", "method", "precision", "duplicates found", "command's method"],
         rows: measured.iter().map(row).collect(),
     }));
-    let groups = hashes.map(|(hash, _)| {
-        let of_hash = measured.iter().filter(|row| row.0 == hash);
-        (hash.to_owned(), of_hash.map(|row| 100.0 * row.5).collect())
+    let groups = HASHES.map(|(hash, _)| {
+        let of_hash = measured.iter().filter(|row| row.hash == hash);
+        (hash.to_owned(), of_hash.map(|row| 100.0 * row.precision).collect())
     });
     page.parts.push(PagePart::Figure(
         format!("Figure 3: precision of {DRAWN} drawn pairs."),
         Chart::Bars {
             title: "Precision, percent".to_owned(),
             y: Axis::linear("percent"),
-            series: ways.iter().map(|(way, _)| (*way).to_owned()).collect(),
+            series: WAYS.iter().map(|(way, _)| (*way).to_owned()).collect(),
             groups: groups.to_vec(),
         },
     ));
-    let precision = |at: usize| measured[at].5;
-    let runs: Vec<RunNumber> = measured.iter().flat_map(|row| row.3).collect();
+    figure_3_claims(page, corpora, &judge, &measured);
+    Ok(())
+}
+
+/// Adds the claims of Figure 3. `measured`: hash by hash, in the order of [`HASHES`] and [`WAYS`].
+fn figure_3_claims(page: &mut PaperPage, corpora: &Corpora, judge: &Judge, measured: &[DrawnPrecision]) {
+    let precision = |at: usize| measured[at].precision;
+    let runs: Vec<RunNumber> = measured.iter().flat_map(|row| row.runs).collect();
     let of_hash = |from: usize| listed((from..from + 3).map(|at| percent(precision(at))));
     page.claims.push(Claim {
         claim: "Figure 3: the traditional method is wrong about very many pairs, even at distance 0, and the improved one is much more often right".to_owned(),
@@ -365,7 +367,7 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
         },
         runs: runs.clone(),
     });
-    let share = |from: usize| measured[from + 2].4 as f64 / measured[from].4.max(1) as f64;
+    let share = |from: usize| measured[from + 2].found as f64 / measured[from].found.max(1) as f64;
     let of_his_hash = (0.3..=0.5).contains(&share(0));
     page.claims.push(Claim {
         claim: "The improved method finds about 40 % as many duplicates as the traditional one".to_owned(),
@@ -380,5 +382,4 @@ fn figure_3(trials: &mut Trials, corpora: &Corpora, page: &mut PaperPage) -> Res
             .to_owned(),
         runs,
     });
-    Ok(())
 }

@@ -38,7 +38,7 @@ fn a_repost_is_a_duplicate_of_its_post() {
 }
 
 #[test]
-fn it_verifies_itself() {
+fn zhou2017_refuses_verification() {
     let here = Folder::new();
     here.write("in.jsonl", json_lines([("1", "今天是晴天")]));
     for verify in ["none", "jaccard:0.8"] {

@@ -83,7 +83,7 @@ fn a_folder_without_partitions_is_refused() {
 }
 
 #[test]
-fn one_that_follows_takes_what_comes_until_it_is_told_to_end() {
+fn a_following_job_takes_new_partitions_until_it_is_told_to_end() {
     let here = Folder::new();
     partition(&here, "dt=1", true);
     let follow = format!("{SINCE} --progress none --follow --poll 1 --metrics-address 127.0.0.1:0");

@@ -103,7 +103,7 @@ fn a_frozen_one_is_killed_once_another_has_ended() {
 }
 
 #[test]
-fn one_that_stays_when_the_first_is_done_is_killed_and_nothing_starts_again() {
+fn a_process_that_outlives_the_first_is_killed_and_nothing_starts_again() {
     let here = scripted(2, "echo $$ > $1; echo >> starts; [ $1 = a ] || exec sleep 600");
     let run = launch(&here, "--retries 2").ends(0);
     let killed = "warning: process 1 (b:7117) was killed by signal 9; the output was complete by then\n";
@@ -138,7 +138,7 @@ fn the_code_is_that_of_the_first_process_where_it_says_more() {
 }
 
 #[test]
-fn a_job_whose_process_died_starts_again_so_often() {
+fn a_job_whose_process_died_starts_again_as_often_as_retries_says() {
     let script = "echo $1 >> starts.$1
                   [ $(wc -l < starts.$1) -lt 3 ] || exit 0
                   [ $1 = a ] || kill -9 $$
@@ -157,7 +157,7 @@ fn a_job_whose_process_died_starts_again_so_often() {
 }
 
 #[test]
-fn what_would_fail_again_does_not_start_again() {
+fn a_job_that_would_fail_again_does_not_start_again() {
     for code in [2, 4, 11] {
         let here = scripted(2, &format!("echo >> starts.$1; [ $1 = b ] || exit {code}; sleep 1; exit 1"));
         launch(&here, "--retries 3").ends(code);

@@ -55,7 +55,7 @@ fn the_server_answers_as_the_command_line_does() {
 }
 
 #[test]
-fn changes_last() {
+fn changes_over_http_survive_a_restart_of_the_server() {
     let here = empty_index("auto");
     let server = HttpServer::start(&here, "");
     let doc = |id: &str, text: &str| json!({ "id": id, "text": text }).to_string();

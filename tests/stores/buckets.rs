@@ -90,7 +90,7 @@ fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
 
 #[test]
 #[ignore = "needs scripts/azurite/build"]
-fn the_same_on_azure() {
+fn a_run_on_azure_and_the_one_that_takes_over_may_die_at_any_request() {
     let server = Azurite::start();
     die_at_any_request(&Both::bucket("az://bucket", server.settings(KEY), Folder::new()));
 }

@@ -28,7 +28,7 @@ impl<const COLUMNS: usize> PackedRow<'_, COLUMNS> {
     /// Returns the word of the column that was named as number `at`.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// When fewer columns were named.
     #[inline]
     pub fn word(&self, at: usize) -> u64 {
         self.columns[at].word(self.row)
@@ -263,8 +263,9 @@ impl RunCursor {
         depth.checked_sub(1).map_or(&self.source.root, |above| &self.path[above])
     }
 
-    /// Returns whether the block of the path above `depth` is sure to have the first row whose key is greater
-    /// than `key`, or else the block behind it begins with that row.
+    /// Returns whether the block behind the one of the path above `depth` begins with a key greater than
+    /// `key`. If so, the block of the path contains the first row whose key is greater than `key`, or ends
+    /// just before it.
     fn reaches_beyond(&self, depth: usize, key: &[u64]) -> bool {
         let (parent, next) = (self.parent(depth - 1), self.children[depth - 1] + 1);
         next < parent.rows() && parent.compare(next, key) == Ordering::Greater

@@ -30,7 +30,8 @@ impl RunSource {
     pub fn open(blob: Arc<dyn Blob>, summary: &RunSummary, keeps_index: bool) -> Result<Self, Error> {
         let RunSummary { shape, bytes, root: place, .. } = *summary;
         let root = RunBlock::default();
-        let (dictionary, kept) = (OnceLock::new(), keeps_index.then(RwLock::default));
+        let dictionary = OnceLock::new();
+        let kept = keeps_index.then(RwLock::default);
         let mut source = RunSource { blob, summary: summary.clone(), root, height: 0, dictionary, kept };
         if source.blob.bytes() != bytes {
             let reason = format!("it has {} bytes instead of {bytes}", source.blob.bytes());
@@ -108,7 +109,8 @@ impl RunSource {
         if let Some(dictionary) = self.dictionary.get() {
             return Ok(dictionary);
         }
-        let (mut place, mut leaf) = (self.root.place(0), RunBlock::default());
+        let mut place = self.root.place(0);
+        let mut leaf = RunBlock::default();
         for level in (1..self.height).rev() {
             self.read_block(place, level, None, &mut leaf)?;
             place = leaf.place(0);

@@ -2,7 +2,8 @@
 
 /// Number of files that are merged at the least.
 const LEAST_MERGED: usize = 4;
-/// A file is merged with newer ones unless it has more than so many times what they have together.
+/// A file is merged with the newer ones unless it is more than this many times as large as all of them
+/// together.
 const FACTOR: u64 = 4;
 
 /// Returns how many of the newest files are to be merged: those that are about equally large, if there are four or more,

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_reads_on_reads_each_cell_once() {
+    fn a_sequential_reader_reads_each_cell_once() {
         let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
         let [read] = read(&liar, 100_000);
         assert!(read.unwrap() == liar.bytes[100_000..]);

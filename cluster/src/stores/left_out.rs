@@ -1,6 +1,7 @@
 //! Files below a folder that are no input: hidden ones, and others by their names.
 //!
-//! They are left out where a folder or a pattern leads to them. Whoever names one, or its ending in a pattern, gets it.
+//! They are left out where a folder or a pattern leads to them. A user who names such a file, or its ending in a
+//! pattern, gets it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -78,7 +79,7 @@ fn names(input: &str, ending: &str) -> bool {
     is_pattern(pattern) && pattern.split([',', '}']).any(|choice| choice.ends_with(ending))
 }
 
-/// Returns what a path is that a listing has put aside.
+/// Returns, in words, what kind of path a listing has put aside.
 pub(super) fn kind_of_hidden(path: &str) -> &'static str {
     match is_hidden(last_name(path.trim_end_matches('/')).as_bytes()) {
         true => "hidden, since its name begins with _ or .",

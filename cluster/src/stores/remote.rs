@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
+    fn only_transient_failures_are_retried() {
         let error = |kind: io::ErrorKind| Error::io("x", "read", kind.into());
         let mut backoff = Backoff::new(3);
         assert!(backoff.wait_after(error(io::ErrorKind::TimedOut)).is_ok());

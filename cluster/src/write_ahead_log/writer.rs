@@ -103,8 +103,8 @@ impl LogWriter {
         Ok((writer, torn))
     }
 
-    /// Calls `check` before and after each write from now on. An error of it is one of the write, so what its owner has lost
-    /// takes no more records.
+    /// Calls `check` before and after each write from now on. If `check` fails, so does the write. So a log that its owner
+    /// has lost takes no more records.
     pub fn set_owner_check(&mut self, check: impl Fn() -> Result<(), Error> + Send + 'static) {
         self.check_owner = Box::new(check);
     }
@@ -114,7 +114,7 @@ impl LogWriter {
         self.next
     }
 
-    /// Returns the number of the first record of the last so many files.
+    /// Returns the number of the first record in the last `files` files.
     pub fn first_of_last(&self, files: usize) -> u64 {
         self.files[self.files.len().saturating_sub(files)..].first().map_or(self.next, |(_, first)| *first)
     }

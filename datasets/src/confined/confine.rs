@@ -65,7 +65,8 @@ pub(super) fn confine(bounds: Bounds) -> io::Result<()> {
     }
     // After these seconds the system ends the process by a signal. The system counts whole seconds, and the
     // process has used part of one.
-    let (cpu, end) = (getrlimit(Resource::Cpu), 1 + bounds.cpu_seconds);
+    let cpu = getrlimit(Resource::Cpu);
+    let end = 1 + bounds.cpu_seconds;
     let current = Some(cpu.maximum.map_or(end, |maximum| end.min(maximum)));
     setrlimit(Resource::Cpu, Rlimit { current, ..cpu })?;
     filter::apply()

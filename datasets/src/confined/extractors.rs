@@ -203,7 +203,7 @@ mod tests {
     const TAKE: &str = "PATH=/usr/bin:/bin; echo ready; head -c 10 >/dev/null;";
 
     #[test]
-    fn a_process_reads_one_document_and_the_next_one_waits_for_the_next() {
+    fn each_process_reads_one_document_and_another_one_is_ready() {
         // The script answers with its process number.
         let number = "printf '\\001\\007\\000\\000\\000\\000\\000\\000\\000%07d' $$";
         let once = extractors(&format!("{TAKE} {number}; exec head -c 10 >/dev/null"));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn how_an_extractor_died_is_said() {
+    fn the_error_says_how_an_extractor_died() {
         for (end, reason) in [
             ("kill -XCPU $$", "more than 10 s of CPU time"),
             (

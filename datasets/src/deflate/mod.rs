@@ -66,10 +66,11 @@ impl UndoneFile {
         Some(UndoneFile { parts, plain: contents, corrections, raw })
     }
 
-    /// Undoes the streams of a file, up to so many decompressed bytes.
+    /// Undoes the streams of a file, up to `max_bytes` decompressed bytes.
     pub(crate) fn of(file: &[u8], max_bytes: usize) -> Result<Self, String> {
         let mut undone = UndoneFile::default();
-        let (mut scan, mut taken) = (StreamScan::new(file), 0);
+        let mut scan = StreamScan::new(file);
+        let mut taken = 0;
         while let Some(start) = scan.next() {
             let left = max_bytes.min(MAX_PLAIN_BYTES).saturating_sub(undone.plain.len());
             let config = PreflateConfig {
@@ -150,7 +151,7 @@ impl UndoneFile {
     }
 }
 
-/// Takes so many bytes from the front.
+/// Takes `length` bytes from the front.
 fn take<'a>(bytes: &mut &'a [u8], length: u32) -> Result<&'a [u8], String> {
     let (taken, rest) = bytes.split_at_checked(length as usize).ok_or("bytes are missing")?;
     *bytes = rest;

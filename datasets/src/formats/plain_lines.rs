@@ -101,7 +101,8 @@ impl CopySource for Lines {
     }
 
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
-        let (line, mut buffer) = (self.line().bytes, Vec::new());
+        let line = self.line().bytes;
+        let mut buffer = Vec::new();
         let decoded = self.charset.decode(line, BadText::Replace, &mut buffer).ok();
         let shortened = decoded.and_then(|(text, _)| without(text, cuts));
         let shortened = shortened.ok_or_else(|| Error::changed(&self.path))?;

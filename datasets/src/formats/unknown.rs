@@ -5,7 +5,7 @@ use operators::DocBatch;
 use crate::{Cuts, Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Format of a file that no other format recognises, in an input where others are recognised. Such a file is
-/// one reject. An empty one, as a reducer leaves it that had nothing to write, is nothing.
+/// one reject. An empty file, such as a reducer with nothing to write leaves, is no record.
 pub static UNKNOWN: Unknown = Unknown;
 
 /// The type of [`UNKNOWN`], which `--format` cannot name.

@@ -9,7 +9,8 @@ use std::ops::Range;
 /// text "abcdef", ranges 1..2 and 4..6    gives "acd"
 /// ```
 pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Option<String> {
-    let (mut kept, mut end) = (String::with_capacity(text.len()), 0);
+    let mut kept = String::with_capacity(text.len());
+    let mut end = 0;
     for cut in cuts {
         kept.push_str(text.get(end..cut.start)?);
         end = text.get(cut.clone()).map(|_| cut.end)?;

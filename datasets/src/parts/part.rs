@@ -27,7 +27,8 @@ impl PartKind {
     /// byte order mark that UTF-16 needs.
     pub fn of(compression: Compression, charset: Charset, head: &[u8]) -> Self {
         let mark = if charset.unit() == 2 { charset.encode("\u{feff}", b"") } else { Default::default() };
-        let (encoding, head) = (charset.encoding(), [&mark, head].concat());
+        let encoding = charset.encoding();
+        let head = [&mark, head].concat();
         PartKind { compression, encoding, head, is_by_record: false }
     }
 

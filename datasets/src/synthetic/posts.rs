@@ -98,7 +98,8 @@ impl PostMaker {
     }
 
     fn message(&mut self) -> String {
-        let (clauses, mut text) = (self.random.between(1, 3), String::new());
+        let clauses = self.random.between(1, 3);
+        let mut text = String::new();
         for clause in 0..clauses {
             if clause > 0 {
                 text.push('，');

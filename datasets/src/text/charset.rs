@@ -190,7 +190,8 @@ impl Charset {
     /// Returns the encoding of the file at `path`, if it was recognised and the user should know.
     pub fn recognised(&self, path: &str) -> Option<RecognisedEncoding> {
         let recognition = self.recognition.filter(|of| of.is_foreign() && of.is_sure())?;
-        let (path, encoding) = (path.to_owned(), recognition.encoding);
+        let path = path.to_owned();
+        let encoding = recognition.encoding;
         Some(RecognisedEncoding { path, encoding, percent: recognition.percent() })
     }
 

@@ -50,7 +50,8 @@ impl Contents {
     ) {
         self.begun.call_once(|| {
             let (copy, ended) = (Arc::clone(&self.copy), Arc::clone(&self.copy));
-            let (input, window_log) = (Arc::clone(blob), reading.window_log());
+            let input = Arc::clone(blob);
+            let window_log = reading.window_log();
             spawn(
                 "decompress",
                 blob,
@@ -66,7 +67,8 @@ impl Contents {
     /// Returns a reader of the contents from `offset` on, which waits for what is not yet decompressed. Its
     /// errors are those of decompressing, at the place where they were met.
     pub fn reader(&self, path: &str, offset: u64) -> ContentsReader {
-        let (path, block) = (path.to_owned(), offset / GrowingFile::BLOCK_BYTES as u64);
+        let path = path.to_owned();
+        let block = offset / GrowingFile::BLOCK_BYTES as u64;
         let used = (offset % GrowingFile::BLOCK_BYTES as u64) as usize;
         ContentsReader { copy: Arc::clone(&self.copy), path, block, bytes: Vec::new(), used }
     }

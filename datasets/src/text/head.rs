@@ -30,7 +30,8 @@ impl FileHead {
             _ => compression.decode_head(head),
         };
         let charset = Charset::of(&plain, false, None);
-        let (text, mut buffer) = (&plain[charset.mark_bytes()..], Vec::new());
+        let text = &plain[charset.mark_bytes()..];
+        let mut buffer = Vec::new();
         let decoded = charset.of_one(text).decode(text, BadText::Replace, &mut buffer);
         let text = decoded.map_or_else(|_| String::new(), |(text, _)| text.to_owned());
         FileHead { compression: compression.suffix(), is_utf16: charset.unit() == 2, text }

@@ -197,7 +197,8 @@ impl Lines {
         };
         let mark_bytes = self.mark_bytes();
         let bytes = bytes.get(mark_bytes..).unwrap_or_default();
-        let (offset, whole) = (self.line_offset + mark_bytes as u64, self.long_head.is_none());
+        let offset = self.line_offset + mark_bytes as u64;
+        let whole = self.long_head.is_none();
         match self.layout {
             RecordLayout::Lines => Line { offset, bytes, whole },
             RecordLayout::JsonValues => {

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use super::background::{ReadFailure, spawn};
 use crate::Error;
 
-/// Distance of the places that are kept, in bytes. A reader passes at most so many bytes before its piece.
+/// Distance of the places that are kept, in bytes. A reader skips at most this many bytes before its piece.
 const STEP: u64 = 1 << 20;
 
 /// For each MiB of a file, the first record that starts in it or behind it.

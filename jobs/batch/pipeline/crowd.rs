@@ -128,7 +128,8 @@ impl Crowd {
         let records = match records.entry(section) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let (mut of_crowd, mut bytes) = (Spool::new(&self.spill), vec![0; R::BYTES]);
+                let mut of_crowd = Spool::new(&self.spill);
+                let mut bytes = vec![0; R::BYTES];
                 scan(worker, &mut |_, record| {
                     if self.position(doc(&record)).is_some() {
                         record.write(&mut bytes);
@@ -146,7 +147,7 @@ impl Crowd {
         })
     }
 
-    /// Lets so many documents of each family take part, the first in keep order.
+    /// Lets the `first` documents of each family in keep order take part.
     pub fn begin(&mut self, first: u64) {
         let Crowd { order, families, .. } = self;
         order.sort_unstable_by_key(|&(_, rank, position)| (families[position], rank));
@@ -157,7 +158,7 @@ impl Crowd {
         self.admit(first);
     }
 
-    /// Lets so many times as many documents of each family take part, and at least one more if there is any.
+    /// Lets `growth` times as many documents of each family take part, and at least one more if there is any.
     pub fn grow(&mut self, growth: u64) {
         let next = self.order.get(self.admitted).map_or(0, |next| next.0 + 1);
         self.admit(next.max(self.of_family * growth));

@@ -44,7 +44,8 @@ impl CorpusSearch {
     /// Begins the map output of a split whose documents the caller makes of parts of those of the input. It serves the
     /// search by prefixes alone, since parts have no bands or fingerprints.
     pub fn map_parts(&self, split: u32) -> Result<PartMapper> {
-        let (texts, cleaner) = (PrefixTexts::new(self.secret), self.method.cleaner.clone());
+        let texts = PrefixTexts::new(self.secret);
+        let cleaner = self.method.cleaner.clone();
         let writer = self.outputs.create(split, texts.sections())?;
         let head = Head { secret: self.secret.identity(""), ..Head::default() };
         Ok(PartMapper { cleaner, texts, writer, head })

@@ -75,7 +75,8 @@ pub(super) fn verify_round(
 ) -> Result<()> {
     at.enter(Stage::Verify);
     let Matched { crowd, asked, open, compared, round, .. } = matched;
-    let (pairs, mut new) = (asked.fresh(pairs)?, 0);
+    let pairs = asked.fresh(pairs)?;
+    let mut new = 0;
     let mut each = |_: &mut Worker, pair, similarity| {
         new += 1;
         open.add(pair, Some(similarity));

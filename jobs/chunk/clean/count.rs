@@ -61,7 +61,8 @@ impl UnitCounter<'_> {
         mut rejects: SplitRejectsWriter,
     ) -> Result<UnitCensus> {
         let mut census = UnitCensus::default();
-        let (mut writer, mut held) = (self.units.writer(), Vec::new());
+        let mut writer = self.units.writer();
+        let mut held = Vec::new();
         let mut reader = SplitReader::new(number, split, self.reading, at);
         while let Some(mut batch) = reader.next()? {
             for doc in batch.docs() {
@@ -124,7 +125,7 @@ impl UnitCounter<'_> {
     }
 }
 
-/// Whether a text has at least so many characters, each of which has one to four bytes.
+/// Whether a text has at least `least` characters. A character has one to four bytes.
 fn has_chars(text: &str, least: usize) -> bool {
     text.len() >= least && (text.len() >= 4 * least || text.chars().count() >= least)
 }

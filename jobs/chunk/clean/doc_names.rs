@@ -14,7 +14,7 @@ pub(super) struct SplitGroups {
 }
 
 impl SplitGroups {
-    /// Divides splits into at most so many groups. No more workers can write at once.
+    /// Divides splits into at most `most` groups. No more workers can write at once.
     pub fn new(splits: Range<u32>, most: usize) -> Self {
         SplitGroups { count: splits.len().min(most), splits }
     }

@@ -60,7 +60,8 @@ pub struct Args {
 
 /// Runs the job. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let (start, stores) = (Instant::now(), Stores::new());
+    let start = Instant::now();
+    let stores = Stores::new();
     let Args { paths, mut options, memory, max_rejects, output: output_args } = args;
     memory.give_back();
     let (output, inputs) = output_and_inputs(&paths)?;

@@ -145,7 +145,8 @@ impl NearSearch<'_> {
         let decided = self.run.group.run(move |worker| {
             let at = progress.worker(worker.index());
             let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
-            let (mut writer, mut count) = (found.writer(), 0);
+            let mut writer = found.writer();
+            let mut count = 0;
             clusters.decide(worker, |batch, _| -> Result<()> {
                 for member in survivors(batch.matches(), Resolve::Greedy, Sides::default(), |doc| doc) {
                     let Some(Removed { duplicate_of, tie }) = member.removed else { continue };
@@ -188,7 +189,8 @@ impl NearSearch<'_> {
                     let start = place.start as usize;
                     let text = doc.text.get(start..start + bytes as usize).ok_or_else(changed)?.trim();
                     let number = numbers.next().unwrap_or_default();
-                    let (id, priority) = (&name_of(identity), Priority::default());
+                    let id = &name_of(identity);
+                    let priority = Priority::default();
                     parts.add(&Doc { doc: DocId::new(split, number), id, text, priority })?;
                 }
             }

@@ -95,7 +95,8 @@ impl CleanRun<'_> {
             units: &units,
             names: &names,
         };
-        let (outputs, limit) = (folder.map_outputs(), RejectLimit::new(self.max_rejects, plan, reading));
+        let outputs = folder.map_outputs();
+        let limit = RejectLimit::new(self.max_rejects, plan, reading);
         let stage = (progress.as_ref(), Stage::Count);
         let read = splits::each_split(plan, group, stage, |at, number, split| {
             let census = counter.split(at, number, split, SplitRejectsWriter::new(&outputs, number))?;

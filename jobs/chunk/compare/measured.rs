@@ -66,7 +66,8 @@ pub(super) fn measure_all(
 
 fn measure(spec: &BlockSpec, corpora: &[MeasuredCorpus], level: i32) -> Result<MethodReport> {
     let mut report = MethodReport { method: spec.to_string(), ..MethodReport::default() };
-    let (mut score, mut spent) = (DuplicateScore::default(), Duration::ZERO);
+    let mut score = DuplicateScore::default();
+    let mut spent = Duration::ZERO;
     for corpus in corpora {
         let mut store = spec.open()?;
         let start = Instant::now();

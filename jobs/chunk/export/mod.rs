@@ -63,7 +63,8 @@ pub(super) fn run(common: &Common, args: Args) -> Result<u8> {
         (ExportFormat::Parquet, None) => Container::Parquet,
         (ExportFormat::Jsonl, None) => Container::JsonLines,
     };
-    let (start, stores) = (Instant::now(), Stores::new());
+    let start = Instant::now();
+    let stores = Stores::new();
     let store = ChunkStore::open(&stores, &uri)?;
     refuse_nested(&stores, &uri, &output)?;
     let snapshots =

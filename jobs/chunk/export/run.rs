@@ -119,7 +119,8 @@ impl ExportRun<'_> {
             let mut files = SnapshotReader::open(self.store, manifest)?;
             files.seek(split.first)?;
             let mut contents = ContentReader::new(self.store, &self.job.run.reading.extractors);
-            let (mut wanted, mut next) = (NameFilter::new(&self.options.names), 0);
+            let mut wanted = NameFilter::new(&self.options.names);
+            let mut next = 0;
             for _ in split.first..split.end {
                 let file = files.next()?.context("the list of files of a snapshot ends too early")?;
                 if !wanted.takes(&file.name) {

@@ -94,7 +94,7 @@ impl ChunkAdder {
         chunks.iter().all(|run| {
             let number = packs.get(run.pack as usize).filter(|number| self.usable.contains(number));
             let (first, count) = (run.first as usize, run.count as usize);
-            // What is wrong with a pack is told by whoever looks for chunks.
+            // A damaged pack is reported when its chunks are looked up.
             number.and_then(|number| self.open.pack(*number).ok()).is_some_and(|pack| {
                 let chunks = pack.directory.chunks.get(first..first + count);
                 chunks.is_some_and(|chunks| chunks.iter().all(|chunk| chunk.bytes > 0))

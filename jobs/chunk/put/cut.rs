@@ -69,7 +69,7 @@ pub(super) fn cut_file(
 ) -> Result<LookedAt> {
     if file.bytes > LONG_FILE_BYTES {
         let before = before.filter(|before| before.bytes == file.bytes);
-        // What else becomes of it is told by whoever cuts it.
+        // An error of reading it is reported when it is cut.
         let is_unchanged = before.is_some_and(|before| hash_of(file).is_ok_and(|hash| hash == before.hash));
         return Ok(if is_unchanged { LookedAt::Unchanged } else { LookedAt::Long });
     }
@@ -148,7 +148,8 @@ pub(super) fn cut_long_file(
         Err(error) => return Ok(Some(error)),
     };
     let mut reader = BlobReader::new(blob, 0, u64::MAX);
-    let (mut window, mut lengths) = (Vec::new(), None);
+    let mut window = Vec::new();
+    let mut lengths = None;
     loop {
         let read = reader.by_ref().take((WINDOW_BYTES - window.len()) as u64).read_to_end(&mut window);
         if let Err(error) = read {

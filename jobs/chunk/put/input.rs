@@ -69,7 +69,7 @@ pub(super) fn find_files(stores: &Stores, inputs: &[String], own: &str) -> Resul
             found.unread += each_local_file(path, own_folder.as_deref(), each)?;
             continue;
         }
-        // What is listed of a file is the file itself.
+        // A listing of a file has the file itself.
         let mut entries = store.everything(path)?;
         if entries.is_empty() {
             entries = store.children(path)?;

@@ -39,7 +39,8 @@ pub(super) fn each_local_file(
         bail!(WrongUse(format!("\"{path}\" is neither a file nor a folder")));
     }
     fs::read_dir(path_of_text(path)).map_err(|error| Error::io(path, "list", error))?;
-    let (mut unread, mut folders) = (0, vec![path.to_owned()]);
+    let mut unread = 0;
+    let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
         let mut failed = |path: &str, error: io::Error| {
             unread += 1;

@@ -34,7 +34,7 @@ use runtime::corpus::at_once::each_with;
 use runtime::output::LockOwner;
 use runtime::progress::{Progress, Stage, Watch, Watched};
 
-/// A byte of deflate holds at most so many bytes.
+/// Largest number of bytes that a byte of deflate decompresses to.
 const MOST_EXPANSION: u64 = 1032;
 /// Largest number of files that are cut at the same time.
 const BATCH_FILES: usize = 256;

@@ -71,7 +71,8 @@ pub(super) fn print_rows(
     }
     // Only the second reading prints, since the names of all entries may be more than fit into memory. The numbers of the
     // entries are the same.
-    let (mut again, mut next) = (EntryTree::new(), 1);
+    let mut again = EntryTree::new();
+    let mut next = 1;
     for manifest in snapshots {
         let mut files = SnapshotReader::open(store, manifest)?;
         let mut names = |again: &mut EntryTree, file: Option<&SnapshotFile>| {

@@ -86,7 +86,8 @@ impl EntryTree {
     pub fn number(&mut self, parent: u32, name: &str) -> u32 {
         let mut hash = [0; 16];
         hash.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
-        let (depth, entries) = (self.entries[parent as usize].depth + 1, &mut self.entries);
+        let depth = self.entries[parent as usize].depth + 1;
+        let entries = &mut self.entries;
         *self.numbers.entry(hash).or_insert_with(|| {
             entries.push(TreeEntry { parent, depth, row: EntryRow::default() });
             entries.len() as u32 - 1
@@ -120,7 +121,7 @@ impl EntryTree {
         one
     }
 
-    /// Adds a chunk of so many bytes, which takes `stored` bytes in its pack, to the entries that own it and have brought it.
+    /// Adds a chunk of `bytes` bytes, which takes `stored` bytes in its pack, to the entries that own it and have brought it.
     pub fn add_chunk(&mut self, chunk: ChunkOwner, bytes: u64, stored: u64) {
         if chunk.first == NONE {
             return;

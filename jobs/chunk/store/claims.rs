@@ -122,7 +122,8 @@ fn remove_claim(store: &ChunkStore, path: &str) -> Result<(), cluster::Error> {
 /// Returns the claims of puts that may still be running. Those of dead ones are removed.
 pub(crate) fn living_claims(store: &ChunkStore) -> Result<BTreeSet<String>> {
     let me = LockOwner::of_this_process();
-    let (mut living, mut time) = (BTreeSet::new(), None);
+    let mut living = BTreeSet::new();
+    let mut time = None;
     let files = store.store.children_if_any(&store.path_of(CLAIMS))?;
     for entry in files.iter().filter(|entry| entry.path.ends_with(".json")) {
         let claim = read_sealed::<ClaimFile>(store.store.as_ref(), &entry.path).unwrap_or(None);

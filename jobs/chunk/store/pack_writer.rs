@@ -88,7 +88,8 @@ impl ChunkPackWriter {
         if self.compressing.len() == most {
             self.write_compressed()?;
         }
-        let (frame, level) = (mem::take(&mut self.frame), self.level);
+        let frame = mem::take(&mut self.frame);
+        let level = self.level;
         let thread =
             thread::Builder::new().name("compress".to_owned()).spawn(move || compress(&frame, level))?;
         self.compressing.push_back(CompressingFrame { first_chunk: self.first_chunk, thread });

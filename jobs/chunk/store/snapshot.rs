@@ -243,7 +243,7 @@ impl SnapshotWriter {
         let manifest = complete(summary)?;
         let path = store.manifest_path(&self.name);
         write_sealed(self.store.as_ref(), &path, &store.path_of("snapshots"), &manifest)?;
-        // What it wants may be gone if nobody knew of the put any more.
+        // If the claim is gone, a prune may have removed chunks that the snapshot wants.
         claim.check().inspect_err(|_| {
             // Only the first error is reported.
             drop(self.store.remove(&path));

@@ -190,7 +190,8 @@ struct ComparePart {
 impl CompareJob<'_> {
     /// Returns the report, at process 0 alone, and the end of the job.
     fn run(&self, features: Features) -> Result<(Option<Report>, JobEnd<CompareCounters>)> {
-        let (args, Run { group, plan, reading: ids, progress }) = (self.args, &self.job.run);
+        let args = self.args;
+        let Run { group, plan, reading: ids, progress } = &self.job.run;
         let start = self.job.start;
         let cleaner = Cleaner::new(Clean::default());
         // The folder of a document is the first one of its id.
@@ -246,7 +247,8 @@ impl CompareJob<'_> {
         (outputs, labels): (&[MapOutputs; 2], &Reading),
         training: f64,
     ) -> Result<(Report, u64)> {
-        let (args, Run { group, plan, reading: ids, progress }) = (self.args, &self.job.run);
+        let args = self.args;
+        let Run { group, plan, reading: ids, progress } = &self.job.run;
         let (mut process, mut stages, mut tested) = (ResourceUsage::default(), Vec::new(), Vec::new());
         for part in parts {
             process.add(&part.process);

@@ -332,7 +332,7 @@ impl Figures {
             );
         }
         if !self.compared.is_empty() {
-            // Of pairs alone nothing is known of whole documents.
+            // Labelled pairs alone say nothing about whole documents.
             return table + &format!("\n{}", agreement::table(&self.compared.iter().collect::<Vec<_>>()));
         }
         let (duplicates, others) = (core.duplicates(), core.others());

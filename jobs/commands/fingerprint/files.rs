@@ -64,7 +64,8 @@ impl FingerprintJob {
     /// Runs the job. Returns the exit code.
     pub fn run(mut self, common: &Common, start: Instant) -> Result<u8> {
         self.files.input.limit_records(None);
-        let (stores, FingerprintJob { inputs, spec, lexicon, statistics, files }) = (Stores::new(), self);
+        let stores = Stores::new();
+        let FingerprintJob { inputs, spec, lexicon, statistics, files } = self;
         let (plan, reading) = (files.input.plan(&stores, &inputs)?, files.input.reading()?);
         let run = Run::alone(plan, reading, common.workers(), &Arc::default());
         let statistics = match statistics {
@@ -88,7 +89,8 @@ impl FingerprintJob {
             (files.output.as_deref().unwrap_or_default(), &files.output_args),
             serde_json::to_value(Configuration::here(options, common.workers(), &inputs)?)?,
         );
-        let (max_rejects, unit) = (files.max_rejects, RepackUnit::Fingerprints);
+        let max_rejects = files.max_rejects;
+        let unit = RepackUnit::Fingerprints;
         let repack = Repack { job: &job, max_rejects, stage: Stage::Map, unit };
         repack.run(|folder, at, number, split, rejects| {
             let fingerprints =

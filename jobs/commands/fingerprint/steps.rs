@@ -13,7 +13,8 @@ pub(super) fn steps<W: Bits>(mut simhash: SimHash<W>, texts: &[String], cleaned:
     let binary = |word: W| -> String {
         (0..bits).rev().map(|bit| if is_set(word, bit) { '1' } else { '0' }).collect()
     };
-    let (mut out, mut first) = (String::new(), None);
+    let mut out = String::new();
+    let mut first = None;
     for (text, cleaned) in texts.iter().zip(cleaned) {
         let features = simhash.weighted_features(cleaned);
         let fingerprint = simhash.fingerprint(cleaned);

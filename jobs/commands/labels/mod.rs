@@ -160,7 +160,8 @@ impl LabelLines<'_> {
             let [id, cluster, ..] = &fields[..] else {
                 return self.wrong(*line, "expected an id, a tab and the name of its cluster");
             };
-            let (known, doc) = (self.ids.len(), self.number(id));
+            let known = self.ids.len();
+            let doc = self.number(id);
             if (doc as usize) < known {
                 return self.wrong(*line, format_args!("\"{id}\" is in a cluster already"));
             }

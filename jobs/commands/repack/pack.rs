@@ -76,7 +76,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         max_record_bytes: options.max_record_bytes as usize,
         ..Reading::default()
     };
-    let (start, stores) = (Instant::now(), Stores::new());
+    let start = Instant::now();
+    let stores = Stores::new();
     let found = InputFiles::find(&stores, &[], inputs)?;
     let records = PackedRecord::of_files(&found.files, options)?;
     let (format, unit) = match records {
@@ -129,7 +130,8 @@ impl Packing<'_> {
         split: &Split,
         rejects: &mut SplitRejectsWriter,
     ) -> Result<RepackCounters> {
-        let (mut writer, mut copied) = (self.writer(number, split)?, RepackCounters::default());
+        let mut writer = self.writer(number, split)?;
+        let mut copied = RepackCounters::default();
         let mut reader = SplitReader::new(number, split, self.reading, self.at);
         while let Some(mut batch) = reader.next()? {
             rejects.take(&mut batch)?;

@@ -68,7 +68,8 @@ struct UnpackOptions {
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let reading = Reading { max_record_bytes: args.options.max_record_bytes as usize, ..Reading::default() };
-    let (start, stores) = (Instant::now(), Stores::new());
+    let start = Instant::now();
+    let stores = Stores::new();
     let plan = Plan::new(&stores, &[], inputs, None, Some(args.options.split_size), &env::temp_dir())?;
     let job = OutputJob::alone(
         (common, &stores, start),

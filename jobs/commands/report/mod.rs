@@ -61,7 +61,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         tables::write_json(&finished, folder)?;
         common.tell(format_args!("pairs.jsonl, clusters.jsonl and counters.json are in {folder}"));
     }
-    let (to, alone) = (args.to.as_deref(), args.csv.is_none() && args.json.is_none());
+    let to = args.to.as_deref();
+    let alone = args.csv.is_none() && args.json.is_none();
     let Some(to) = to.or(alone.then_some("report.html")) else { return Ok(0) };
     let file = ReportFile::check(to)?;
     let source = ReportSource {

@@ -198,6 +198,18 @@ fn by_labels(
         );
     }
     let _ = writeln!(after, "To use it: {}", written_out(&args.method, threshold));
+    let plot = Plot {
+        title: format!("Precision and recall of {}", args.method),
+        x: "recall",
+        y: "precision",
+        points: agreement::stairs(&ranking),
+        mark: Some(((recall, precision), format!("threshold {threshold}"))),
+    };
+    Ok(Tuned { before, plot, after, tsv: tsv_of(&ranking, weight_of_same) })
+}
+
+/// Returns the curve as a table of tab-separated values.
+fn tsv_of(ranking: &Ranking, weight_of_same: f64) -> String {
     let mut tsv = "threshold\tright\tfalse\tmissed\tprecision\trecall\tf1\n".to_owned();
     for point in ranking.points() {
         let (least, right, wrong) = (point.least, tenths(point.right), tenths(point.wrong));
@@ -208,14 +220,7 @@ fn by_labels(
             tenths(weight_of_same - point.right)
         );
     }
-    let plot = Plot {
-        title: format!("Precision and recall of {}", args.method),
-        x: "recall",
-        y: "precision",
-        points: agreement::stairs(&ranking),
-        mark: Some(((recall, precision), format!("threshold {threshold}"))),
-    };
-    Ok(Tuned { before, plot, after, tsv })
+    tsv
 }
 
 /// Rounds a sum of weights to tenths.

@@ -49,7 +49,7 @@ impl FileShape {
     /// The shape of no entries in four tables.
     pub const FOUR: FileShape = FileShape { tables: MOST_TABLES, bucket_bits: 0, first: 0, number_bytes: 1 };
 
-    /// Returns the shape for up to so many entries, whose numbers are from `first` on and less than `end`.
+    /// Returns the shape for up to `entries` entries, whose numbers are from `first` on and less than `end`.
     pub fn new(entries: u64, (first, end): (u64, u64)) -> Self {
         let tables = if entries > MANY_ENTRIES { 2 } else { MOST_TABLES };
         FileShape::of_tables(tables, entries, (first, end))
@@ -105,8 +105,8 @@ impl FileShape {
         ((one ^ other) >> (u64::BITS - self.block_bits())).count_ones()
     }
 
-    /// Returns the largest number of bits in which a block differs that is nearest, of words within three bits: of four
-    /// blocks one is equal, and one of two halves differs in one bit at most.
+    /// Returns the largest number of bits in which the nearest blocks of two words within three bits differ: of four
+    /// blocks one is equal, and one of two halves differs in at most one bit.
     pub fn nearest_block(self) -> u32 {
         3 / self.tables as u32
     }

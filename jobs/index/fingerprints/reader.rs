@@ -200,7 +200,8 @@ impl FingerprintFile {
     pub fn check(&self) -> Result<(), Error> {
         let mut sums = vec![0u64; self.shape().tables];
         for (table, sum) in sums.iter_mut().enumerate() {
-            let (mut rows, mut last) = (self.rows(table), None);
+            let mut rows = self.rows(table);
+            let mut last = None;
             while let Some((key, number)) = rows.next()? {
                 let this = Some((key, number));
                 if this <= last {

@@ -65,7 +65,8 @@ impl FingerprintFile {
         scratch.word = word;
         scratch.probes.clear();
         let FingerprintScratch { probes, ahead, .. } = scratch;
-        let (shape, mut used) = (self.shape(), 0);
+        let shape = self.shape();
+        let mut used = 0;
         for table in 0..shape.tables {
             shape.each_probe(shape.key_of(word, table), |key| {
                 let all = self.pages_between(table, shape.keys_of_block(key));
@@ -103,7 +104,8 @@ impl FingerprintFile {
             scratch;
         let mut ahead = ahead.iter_mut().take(MOST_AHEAD);
         found.clear();
-        let (mut near, shape) = (NearEntries::default(), self.shape());
+        let mut near = NearEntries::default();
+        let shape = self.shape();
         for Probe { table, key: probe, pages, is_cut } in probes {
             let key = shape.key_of(word, *table);
             near.is_cut |= is_cut;
@@ -115,7 +117,7 @@ impl FingerprintFile {
                 };
                 near.reads += 1;
                 near.met += self.each_of_block(page, buffer, *probe, |entry, other| {
-                    // Whoever takes away the lowest bit that is set as often as `most` has none left.
+                    // If at most `most` bits are set, clearing the lowest one `most` times leaves none.
                     let all = key ^ other;
                     if (0..most).fold(all, |bits, _| bits & bits.wrapping_sub(1)) != 0 {
                         return;

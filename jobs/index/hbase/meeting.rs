@@ -104,7 +104,8 @@ impl HBaseIndex {
     /// Calls `each` with the cells of a row, of which the first page has been read. Returns whether there are more than
     /// are looked at.
     fn meet(&self, first: Vec<TableCell>, mut each: impl FnMut(TableCell) -> Result<()>) -> Result<bool> {
-        let (mut page, mut met) = (first, 0);
+        let mut page = first;
+        let mut met = 0;
         loop {
             met += page.len();
             let next = page.last().filter(|_| page.len() == PAGE);

@@ -83,7 +83,7 @@ impl HBaseIndex {
                     Decision::New => (Vec::new(), true),
                     Decision::Known(matches) => (matches, false),
                     Decision::GivenUp => {
-                        // What was deleted hides what is put with the same token.
+                        // A deletion hides a cell that is put later with the same token.
                         let doc = HBaseDoc { token: stamps.token(), ..contender.doc };
                         again.push(Contender { doc, ..contender });
                         again_at.push(at);
@@ -127,7 +127,7 @@ impl HBaseIndex {
         for at in 0..docs.len() {
             if decisions[at].is_none() {
                 let decision = self.decide_one(topic, &docs[at], &near[at].docs, found, |doc| {
-                    // Of the same group, those that come later see this one decided.
+                    // Later documents of the same group see this one as decided.
                     let place = places.get(&doc.token)?;
                     Some(matches!(decisions[*place], Some(Decision::New)))
                 })?;

@@ -255,7 +255,8 @@ fn print_stats(index: &HBaseIndex, json: bool) -> Result<u8> {
 }
 
 fn export(common: &Common, index: &HBaseIndex, topic: &str) -> Result<u8> {
-    let (now, mut printed) = (now(), 0);
+    let now = now();
+    let mut printed = 0;
     index.each_docs(topic, None, |docs| {
         for (doc, _) in docs.into_iter().filter(|(_, state)| *state == DocState::Kept) {
             printed += 1;

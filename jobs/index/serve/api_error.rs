@@ -58,7 +58,8 @@ impl ApiError {
             }
             Refused::Failed(error, done) => (ApiError::failed(&error), done),
         };
-        let (count, mut members) = (done.count, Map::new());
+        let count = done.count;
+        let mut members = Map::new();
         let line = match counted {
             "answers" => {
                 members.insert("answers".to_owned(), json!(done.answers));

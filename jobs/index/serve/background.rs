@@ -78,7 +78,8 @@ impl Background {
         common: &Common,
         mut work: impl FnMut(&AtomicBool) -> Result<()> + Send + 'static,
     ) -> Result<Self> {
-        let (stop, common) = (Arc::new(AtomicBool::new(false)), common.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let common = common.clone();
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             while !stopped.load(Ordering::Relaxed) {

@@ -81,7 +81,8 @@ pub(super) async fn read_body(
     if body.size_hint().lower() > most {
         return Err(too_large());
     }
-    let (mut parts, mut bytes) = (body.into_data_stream(), Vec::new());
+    let mut parts = body.into_data_stream();
+    let mut bytes = Vec::new();
     let (mut has_room, mut length) = (true, 0);
     let (mut window_end, mut wanted) = (Instant::now() + WINDOW, LEAST_BYTES);
     loop {

@@ -76,7 +76,8 @@ pub(super) fn serve(common: &Common, args: &ServeArgs) -> Result<u8> {
         .on_thread_start(cluster::panics_are_caught)
         .enable_all()
         .build()?;
-    let (serving, closing) = (Arc::new(OnceLock::new()), Closing::default());
+    let serving = Arc::new(OnceLock::new());
+    let closing = Closing::default();
     let signals = runtime.block_on(async {
         anyhow::Ok([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?])
     })?;

@@ -233,7 +233,8 @@ fn export(common: &Common, args: &IndexArgs, topic: &str, policy: Option<&Policy
     warn_of_topic(common, &index, topic);
     let set = policy.map(|policy| clean_set(&index, topic, policy, common.workers())).transpose()?;
     let stays = |number| set.as_ref().is_none_or(|set| set.removed(DocId(number)).is_none());
-    let (mut from, now) = (Some(0), now());
+    let mut from = Some(0);
+    let now = now();
     while let Some(number) = from {
         let part = export_part(&index, topic, number, now, stays)?;
         print(String::from_utf8(part.lines)?)?;

@@ -67,8 +67,8 @@ impl MeasuredIndex {
     }
 }
 
-/// Asks about the documents of a corpus, and prints what an index of so many documents would take. `disk`: the bytes that
-/// a machine keeps. `json`: whether to print JSON.
+/// Asks about the documents of a corpus, and prints what an index of each number of `documents` would take. `disk`: the
+/// bytes that a machine keeps. `json`: whether to print JSON.
 ///
 /// # Errors
 /// [`WrongUse`] when the topic has no documents in segments.

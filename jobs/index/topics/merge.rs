@@ -61,7 +61,7 @@ impl MergeJob {
         let docs = LivingDocs { oldest: self.oldest, deleted: &self.deleted };
         let mut texts = LivingTexts::new(docs, cursors);
         let mut writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
-        // What equal texts are told by comes first: identities, or else fingerprints.
+        // The rows by which equal texts are known come first: identities, or else fingerprints.
         let by_identity = files.iter().any(|files| files.run(IndexTable::Identities).is_some());
         let prints: Vec<&FingerprintFile> =
             files.iter().filter_map(|files| files.fingerprints.as_ref()).collect();

@@ -30,7 +30,8 @@ pub(crate) struct MetTexts {
 }
 
 impl MetTexts {
-    /// Whether there are more than so many texts, or many keys of them. `keys`: the number of keys that have met them.
+    /// Whether there are more than `most` texts, or very many keys of them. `keys`: the number of keys that have met
+    /// them.
     ///
     /// Cost: sorting them, unless there are very many.
     pub fn are_more_than(&mut self, most: usize, keys: usize) -> bool {

@@ -1,4 +1,4 @@
-//! The topics of an index, which know of each other nothing.
+//! The topics of an index, which are independent of each other.
 //!
 //! `change.rs` has what the log says of a topic, `memory/` the documents that are in the log alone, `segment.rs`
 //! and `table.rs` the files of the others, and `manifest.rs` names these. `topic.rs` holds all of it, `topic_reader.rs`

@@ -195,7 +195,7 @@ impl Topic {
             ChangeKind::Prioritize { number, priority } => {
                 self.memory.prioritize(number, Priority(priority));
             }
-            // Whoever holds the topics drops it.
+            // The owner of the topics drops the topic.
             ChangeKind::Drop => {}
         }
     }

@@ -125,7 +125,8 @@ impl<'a> TopicReader<'a> {
     ///
     /// Cost: for each key and segment a seek, and the keys that it meets.
     pub fn meet(&mut self, of: &TextKeys, kept: &KeptKeys, within: Option<u32>) -> Result<MetTexts> {
-        let (reads_before, mut number_reads) = (self.reads(), 0);
+        let reads_before = self.reads();
+        let mut number_reads = 0;
         let mut equal = self.equal_texts(of.identity)?;
         equal.sort_unstable();
         let most_bits = kept.distance().map(|most| within.map_or(most, |within| within.min(most)));

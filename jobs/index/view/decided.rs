@@ -33,7 +33,8 @@ pub(crate) fn clean_set(
     };
     let rule = key_rule(index, policy).map_err(WrongUse)?;
     let folder = TemporaryFolder::new(&env::temp_dir())?;
-    let (mut docs, mut next) = (TopicDocs::new(index, folder.path())?, Some(0));
+    let mut docs = TopicDocs::new(index, folder.path())?;
+    let mut next = Some(0);
     while let Some(from) = next {
         next = docs.add(topic, from, u64::MAX)?;
     }

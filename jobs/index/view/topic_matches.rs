@@ -84,7 +84,8 @@ impl TopicTexts {
     /// Adds up to a thousand documents from a number on, below `end`. Returns the number from which on the next call goes on; `None`
     /// after the last document.
     pub fn add(&mut self, topic: &Topic, from: u64, end: u64) -> Result<Option<u64>> {
-        let (TopicTexts { file, found, .. }, mut texts) = (self, TopicReader::new(topic)?);
+        let TopicTexts { file, found, .. } = self;
+        let mut texts = TopicReader::new(topic)?;
         each_of_part(topic, from, end, |doc| {
             let (text, priority) = (texts.text(doc.text)?, texts.priority(doc.number)?);
             found.note(DocId(doc.number), text.chars().count() as u32, priority);

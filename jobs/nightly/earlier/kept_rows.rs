@@ -69,7 +69,8 @@ fn keep_documents(
     copies: &IdenticalDocs,
     (section, with_texts): (usize, bool),
 ) -> Result<()> {
-    let (number, spill) = (|doc: DocId| night.numbering.number(doc), &mapped.search.spill);
+    let number = |doc: DocId| night.numbering.number(doc);
+    let spill = &mapped.search.spill;
     let mut identities =
         ranges::<(Identity, u64)>(worker, spill, "Identities", |of: &(Identity, u64)| of.0.0);
     let mut firsts = copies.walk();
@@ -89,7 +90,8 @@ fn keep_documents(
     let mut firsts = copies.walk();
     for (split, _) in mapped.splits(worker) {
         mapped.stored_texts(worker, split, section, |worker, text| {
-            let (document, Merit { chars, priority }) = (number(text.doc), text.merit);
+            let document = number(text.doc);
+            let Merit { chars, priority } = text.merit;
             documents.push(&[document, chars, priority.0], text.id.as_bytes())?;
             ids.send(worker, (key_of_id(text.id.as_bytes()), document));
             if with_texts && !text.text.is_empty() && firsts.is_first(text.doc) {
@@ -113,7 +115,8 @@ fn keep_keys<S: KeyedSearch>(
     copies: &IdenticalDocs,
     search: &S,
 ) -> Result<()> {
-    let (number, spill) = (|doc: DocId| night.numbering.number(doc), &mapped.search.spill);
+    let number = |doc: DocId| night.numbering.number(doc);
+    let spill = &mapped.search.spill;
     let (mut keys, mut sketches) = (runs.table(StateTable::Keys)?, runs.table(StateTable::Sketches)?);
     for (pass_number, pass) in (0..).zip(search.passes()) {
         let high = |of: &(u128, u64)| (of.0 >> 64) as u64;

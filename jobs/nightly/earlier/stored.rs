@@ -32,7 +32,8 @@ pub(super) fn texts(
                 true => found(&mut documents, &[number_of(doc)])?.map(|row| merit_of(&row)),
                 false => None,
             };
-            let (merit, text) = (merit.unwrap_or_default(), str::from_utf8(row.bytes)?);
+            let merit = merit.unwrap_or_default();
+            let text = str::from_utf8(row.bytes)?;
             each(worker, StoredText { doc, id: "", merit, text }, parts);
         }
     }
@@ -52,7 +53,8 @@ pub(super) fn add(
         touched.push(EarlierDocs::text_of_doc(&mut parents, doc)?);
     }
     let mut texts = at_readers(worker, "Touched", touched);
-    let (mut parents, mut above) = (docs.cursor(StateTable::Parents), Vec::new());
+    let mut parents = docs.cursor(StateTable::Parents);
+    let mut above = Vec::new();
     for &text in &texts {
         above.extend(EarlierDocs::goes_for(&mut parents, text)?.map(|above| (above, text)));
     }

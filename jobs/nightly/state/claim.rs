@@ -121,7 +121,8 @@ impl StateFolder {
         let mut state = StateFolder::open(stores, uri)?;
         state.refuse_others()?;
         state.store.create_dir(&state.path)?;
-        let (temporary, began) = (state.at("_temporary"), Instant::now());
+        let temporary = state.at("_temporary");
+        let began = Instant::now();
         let lock = loop {
             let name = format!("state \"{uri}\"");
             match Lock::take(&state.store, &temporary, &name, LockOwner::of_this_process()) {
@@ -163,7 +164,8 @@ impl StateFolder {
 
     /// Returns the numbers of the versions whose manifests are damaged.
     fn damaged_manifests(&self) -> Result<Vec<u64>> {
-        let (versions, mut damaged) = (self.versions()?, Vec::new());
+        let versions = self.versions()?;
+        let mut damaged = Vec::new();
         for &version in &versions {
             if self.is_damaged(version)? {
                 damaged.push(version);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_replaced_as_a_whole_and_no_link_leads_it_elsewhere() {
+    fn a_report_is_replaced_as_a_whole_and_no_link_leads_it_elsewhere() {
         let here = tempfile::tempdir().unwrap();
         let at = |name: &str| here.path().join(name);
         fs::write(at("victim"), "old").unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_found_before() {
+    fn a_report_that_cannot_be_written_is_found_before_the_work() {
         let here = tempfile::tempdir().unwrap();
         for name in ["none/report", "", "none/"] {
             let name = format!("{}/{name}", here.path().display());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_stays_one() {
+    fn a_device_is_written_in_place() {
         for name in ["/dev/null", "/dev/./stdout"] {
             assert!(ReportFile::new(name).in_place, "{name}");
         }

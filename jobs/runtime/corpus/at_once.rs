@@ -34,7 +34,8 @@ pub fn each_with<T: Sync, S, R: Send>(
 ) -> Result<Vec<R>> {
     let next = &AtomicUsize::new(0);
     let worker = &|thread: usize| {
-        let (mut state, mut results) = (state(thread), Vec::new());
+        let mut state = state(thread);
+        let mut results = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { return results };

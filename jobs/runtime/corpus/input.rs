@@ -130,7 +130,8 @@ impl InputOptions {
             )));
         }
         piped.name_in(stores);
-        let (format, local) = (self.format.as_deref(), self.local_folder());
+        let format = self.format.as_deref();
+        let local = self.local_folder();
         let plan = Plan::new(stores, &against, &inputs, format, self.split_size, &local)?;
         Ok(Plan { piped, ..plan })
     }
@@ -318,7 +319,8 @@ impl Input {
         command: &'static str,
         asked: &Value,
     ) -> Result<(Watch, Arc<Progress>)> {
-        let (watched, progress) = (self.plan.watched(options, command, "", asked, 0)?, Arc::default());
+        let watched = self.plan.watched(options, command, "", asked, 0)?;
+        let progress = Arc::default();
         if self.plan.piped.are_lines && !options.quiet {
             say(PIPED_LINES);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, Stores, TablePartition, has_hidden_part, path_of_text};
+use cluster::{InputFile, Stores, has_hidden_part, path_of_text};
 use datasets::{Cuts, FORMATS, Format, UNKNOWN, format_named, unknown_format};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
@@ -122,12 +122,7 @@ impl Plan {
             let bytes = expected((file, &format));
             let whole = UnopenedPiece::whole(file);
             match splits.last_mut() {
-                Some(split)
-                    if bytes <= room
-                        && number != reference_files
-                        && split.format.name() == format.name()
-                        && split.partition().folders() == TablePartition::of(&file.name).folders() =>
-                {
+                Some(split) if bytes <= room && number != reference_files && split.may_take(file, format) => {
                     split.pieces.push(whole);
                     room -= bytes;
                     continue;
@@ -165,15 +160,7 @@ impl Plan {
             }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
-        Ok(Plan {
-            splits,
-            files,
-            reference_splits,
-            reference_files,
-            text_bytes,
-            first_split: 0,
-            piped: PipedInputs::default(),
-        })
+        Ok(Plan { splits, files, reference_splits, reference_files, text_bytes, ..Plan::nothing() })
     }
 
     /// Makes one split of the first file of the input, which is the only one.

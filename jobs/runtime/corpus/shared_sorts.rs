@@ -71,7 +71,7 @@ impl<R: Record + Ord> SortWriter<'_, R> {
     }
 }
 
-/// Returns the sort to which the occurrences of an identity go, of so many.
+/// Returns the number of the sort, among `sorts`, that the occurrences of an identity go to.
 pub fn sort_of(identity: Identity, sorts: usize) -> usize {
     identity.0 as usize % sorts
 }

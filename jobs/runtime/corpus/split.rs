@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cluster::TablePartition;
+use cluster::{InputFile, TablePartition};
 use datasets::{Format, Reading};
 use operators::Priority;
 
@@ -30,6 +30,12 @@ impl Split {
     /// Returns the partition of a table that its records are of.
     pub fn partition(&self) -> TablePartition<'_> {
         TablePartition::of(self.pieces.first().map_or("", UnopenedPiece::name))
+    }
+
+    /// Whether a file of this format may share the split with its other files.
+    pub(super) fn may_take(&self, file: &InputFile, format: &dyn Format) -> bool {
+        self.format.name() == format.name()
+            && self.partition().folders() == TablePartition::of(&file.name).folders()
     }
 
     /// Returns how its records are read: without a field that is a column of the partition.

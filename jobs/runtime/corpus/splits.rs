@@ -93,7 +93,8 @@ pub struct SplitReader<'a> {
 impl<'a> SplitReader<'a> {
     /// Begins to read a split.
     pub fn new(number: u32, split: &'a Split, reading: &'a Reading, at: &'a StageTimer<'a>) -> Self {
-        let (sample, of_partition) = (split.sample.clone(), split.partition_values(reading));
+        let sample = split.sample.clone();
+        let of_partition = split.partition_values(reading);
         let reading = split.reading(reading);
         let (opened, reader, next_record, without_field) = (0, None, 0, None);
         SplitReader {

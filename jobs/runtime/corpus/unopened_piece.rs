@@ -74,7 +74,8 @@ impl UnopenedPiece {
     /// Opens the file to read this piece of it, which must be as it was when it was found.
     pub fn open(&self) -> Result<Piece, cluster::Error> {
         let blob = self.file.open(self.noted.clone())?;
-        let (name, shared) = (self.file.name.to_string(), Arc::clone(&self.shared));
+        let name = self.file.name.to_string();
+        let shared = Arc::clone(&self.shared);
         Ok(Piece { blob, name, start: self.start, end: self.end, shared })
     }
 

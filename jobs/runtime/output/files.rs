@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_in_ranges_is_what_is_found() {
+    fn a_listing_in_ranges_finds_the_files_of_a_whole_listing() {
         let (store, folder) = (cluster::Local, tempfile::tempdir().unwrap());
         let base = folder.path().to_str().unwrap();
         let files = list(&["kept/b", "kept/d", "kept/f", "kept/h", "removed/b"].map(|name| (name, 0)));

@@ -82,7 +82,8 @@ impl MapOutputs {
         if !self.store.exists(path)? {
             return Ok(None);
         }
-        let (blob, mut bytes) = (self.store.open(path)?, [0; 16]);
+        let blob = self.store.open(path)?;
+        let mut bytes = [0; 16];
         let whole = blob.bytes() == 16 && blob.read_full_at(0, &mut bytes)? == 16;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         Ok(whole.then(|| [word(0), word(8)]))
@@ -101,7 +102,8 @@ impl MapOutputs {
     pub fn create(&self, split: u32, sections: usize) -> Result<MapOutputWriter> {
         let path = self.path(split);
         let output = self.store.create(&path)?;
-        let (sections, compress) = (vec![Vec::new(); sections], self.compress);
+        let sections = vec![Vec::new(); sections];
+        let compress = self.compress;
         let (rejects, frames) = Default::default();
         Ok(MapOutputWriter { path, output, compress, sections, rejects, frames, offset: 0 })
     }

@@ -196,7 +196,8 @@ impl Rejects {
             return Ok(());
         }
         let mut file = folder.file(&format!("rejects/part-{part:05}.jsonl"))?;
-        let (mut lines, mut records) = (LineNumbering::new(plan, reading), 0);
+        let mut lines = LineNumbering::new(plan, reading);
+        let mut records = 0;
         for &split in self.by_split.keys() {
             outputs.open_rejects(split)?.read(|mut reject| {
                 if !self.numbered {

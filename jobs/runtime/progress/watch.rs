@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_done_by_and_by() {
+    fn the_share_of_a_run_that_is_done_grows_to_its_end() {
         let seconds = Duration::from_secs;
         let steps = [
             (Stage::Start, 0, 0.0, 0),

@@ -17,8 +17,8 @@ const MOST_PLACES: usize = 32;
 /// ```
 ///
 /// A delta is a list of instructions. Each begins with a number, twice its length in bytes and one more for a copy. The
-/// bytes of an insertion follow. Of a copy follows where it begins, counted from the end of the copy before, a negative
-/// number n as -2n - 1 and another one as 2n. Numbers are LEB128: seven bits a byte, the lowest first.
+/// bytes of an insertion follow. Behind a copy stands its start, counted from the end of the copy before: a negative
+/// number n as -2n - 1, any other as 2n. Numbers are LEB128: seven bits a byte, the lowest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
     /// The instructions.
@@ -47,7 +47,8 @@ impl Delta {
             let rest = &block[at..];
             let found = places.get(&rest[..SEED]).into_iter().flatten();
             let longest = found.map(|&from| (same(base[from..].iter(), rest.iter()), from)).max_by_key(
-                // Of equally long copies the one that goes on where the last one ended needs the fewest bytes.
+                // Among equally long copies, the one that begins where the last one ended takes the fewest
+                // bytes.
                 |&(length, from)| (length, std::cmp::Reverse(from.abs_diff(expected))),
             );
             let Some((length, from)) = longest else {
@@ -78,7 +79,7 @@ impl Delta {
     }
 }
 
-/// Returns the block of which this is the delta against `base`; `None` if it is none.
+/// Returns the block whose delta against `base` this is; `None` if the bytes are no such delta.
 pub fn restore(base: &[u8], mut delta: &[u8]) -> Option<Vec<u8>> {
     let (mut block, mut expected) = (Vec::new(), 0usize);
     while !delta.is_empty() {
@@ -166,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_delta_or_none(delta in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_applied_or_refused_without_a_panic(delta in prop::collection::vec(any::<u8>(), 0..40)) {
             let _ = restore(b"some base", &delta);
         }
     }

@@ -44,7 +44,8 @@ impl DuplicateScore {
         self.left_out += count(|mark| mark & KNOWN > 0 && mark & LEFT_OUT > 0);
     }
 
-    /// Returns the share of the bytes taken for duplicates that are; `None` if none are taken for them.
+    /// Returns the share of true duplicates among the bytes that were taken for duplicates; `None` if there
+    /// are no such bytes.
     pub fn precision(&self) -> Option<f64> {
         (self.taken > 0).then(|| self.taken_right as f64 / self.taken as f64)
     }

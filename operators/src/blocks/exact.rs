@@ -27,7 +27,8 @@ impl<'a, C: Fn(&'a str) -> Vec<&'a [u8]> + 'a> ExactStore<'a, C> {
 
 impl<'a, C: Fn(&'a str) -> Vec<&'a [u8]>> BlockStore<'a> for ExactStore<'a, C> {
     fn add(&mut self, text: &'a str) -> FoundBlocks {
-        let (mut found, mut at) = (FoundBlocks::default(), 0);
+        let mut found = FoundBlocks::default();
+        let mut at = 0;
         self.ledger.read(text);
         for block in (self.cut)(text) {
             let number = match self.kept.entry(block) {

@@ -38,7 +38,7 @@ impl BlockLedger {
         self.index(data.len())
     }
 
-    /// Puts a block into the index whose bytes are kept as part of others, and returns its number.
+    /// Adds to the index a block whose bytes are kept as parts of other blocks, and returns its number.
     pub(super) fn index(&mut self, length: usize) -> u32 {
         self.lengths.push(length as u32);
         self.lengths.len() as u32 - 1

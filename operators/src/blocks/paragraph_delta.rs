@@ -12,7 +12,7 @@ use crate::text::features::Features;
 
 /// Number of slots of the signatures by which similar paragraphs are found.
 const SLOTS: u32 = 8;
-/// Number of characters of the grams that a paragraph is a set of.
+/// Length in characters of the grams of a paragraph, whose set represents it.
 const GRAM: usize = 4;
 
 /// Most deltas that are applied one after the other to restore a paragraph.
@@ -22,8 +22,8 @@ const MOST_DELTAS: u8 = 8;
 ///
 /// A paragraph has a MinHash signature of 8 slots over its grams of characters. The base of its delta is the earlier
 /// paragraph that has the most slots of the signature, the first of those that have equally many. A base may be a delta
-/// itself, but restoring a paragraph applies at most 8 of them. A paragraph of which no
-/// slot is known, or of which the delta and the reference to its base are longer, is kept as it is.
+/// itself, but restoring a paragraph applies at most 8 of them. A paragraph is kept as it is if no earlier one has any
+/// of its slots, or if its delta and the reference to the base are longer than the paragraph.
 ///
 /// Cost: for each different paragraph its grams, the paragraphs that have a slot in common, and one delta. Texts of one
 /// template may have a slot in common by the thousand, so this is quadratic in the number of such paragraphs.

@@ -19,7 +19,8 @@ pub(super) trait ParagraphStore<'a> {
 
 impl<'a, S: ParagraphStore<'a>> BlockStore<'a> for S {
     fn add(&mut self, text: &'a str) -> FoundBlocks {
-        let (mut found, mut at) = (FoundBlocks::default(), 0);
+        let mut found = FoundBlocks::default();
+        let mut at = 0;
         self.counts_mut().read(text);
         for paragraph in Unit::Line.of(text) {
             let number = match self.number_of(paragraph) {

@@ -113,7 +113,8 @@ fn words<const WORDS: usize>(hash: &[u8]) -> [u64; WORDS] {
 ///
 /// Cost: the hashes, and one addition for each of their bits.
 pub fn fingerprint<const WORDS: usize>(paragraph: &str, hash: SentenceHash<WORDS>) -> [u64; WORDS] {
-    let (mut ones, mut sentences) = ([[0u32; 64]; WORDS], 0);
+    let mut ones = [[0u32; 64]; WORDS];
+    let mut sentences = 0;
     for sentence in Unit::Sentence.of(paragraph).filter(|sentence| !sentence.trim().is_empty()) {
         sentences += 1;
         for (ones, word) in ones.iter_mut().zip(hash(sentence.as_bytes())) {
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_prints_are_not_believed() {
+    fn paragraphs_of_equal_fingerprints_are_compared_by_their_bytes() {
         let mut store = open("bits=128");
         store.add("甲。甲。乙。\n");
         assert_eq!(fingerprint("甲。甲。乙。\n", md5), fingerprint("甲。乙。甲。\n", md5));

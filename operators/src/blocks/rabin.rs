@@ -44,7 +44,8 @@ impl BlockMethod for RabinBlocks {
         }
         let tables = RabinTables::new();
         Ok(ExactStore::open(move |text: &'a str| {
-            let (mut rest, mut blocks) = (text.as_bytes(), Vec::new());
+            let mut rest = text.as_bytes();
+            let mut blocks = Vec::new();
             while !rest.is_empty() {
                 let (block, behind) = rest.split_at(tables.first_block(rest, mean));
                 blocks.push(block);

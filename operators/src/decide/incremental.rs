@@ -83,9 +83,9 @@ impl CorpusChange<'_> {
     ///
     /// **Who must ask.** A state knows who stays and for whom each other one goes, and no other match. Let those that ask be the new
     /// texts, those that went for an unseated one, and those that went and have risen; and let their matches with each other and
-    /// with all that stayed be known. If no more must ask, the greedy decision by the known matches is that by all: two that stay
-    /// do not match, since they stayed both before or one of them has asked; and each that goes has an earlier match that stays, by
-    /// what is known, or that it has had and that is not unseated.
+    /// with all that stayed be known. If no further text must ask, the greedy decision by the known matches equals the decision by
+    /// all matches. Two texts that stay do not match, since both stayed before or one of them has asked. Each text that goes has an
+    /// earlier match that stays: one that is known, or the one that it had before and that is not unseated.
     pub fn moved<K: Ord + Copy>(&self, matches: &Matches, rank: impl Fn(DocId) -> K) -> MovedTexts {
         let going = |doc: DocId| is_in(self.going, doc);
         let gone_before = |doc: DocId| is_in(self.gone_before, doc);
@@ -158,9 +158,9 @@ impl CorpusChange<'_> {
         }
     }
 
-    /// Lets each text that goes do so for the one for which it went, if neither is moved. Such a text may have asked nevertheless,
-    /// since who stays is known only in the end. Whether it has depends on the order in which matches are found, and so on the
-    /// number of workers.
+    /// Lets each text that goes still go for the same text as before, if neither of the two is moved. Such a text may have asked
+    /// nevertheless, since who stays is known only in the end. Whether it has depends on the order in which matches are found, and
+    /// so on the number of workers.
     fn go_as_before<K: Ord + Copy>(
         &self,
         members: &mut [Member],

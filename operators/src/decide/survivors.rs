@@ -147,7 +147,8 @@ pub fn survivors<K: Ord>(
         Resolve::Components => graph.components(),
     }
     let mut members = graph.members();
-    // Not within the input, a class of it that is left in a cluster matches the reference, so all of it goes.
+    // Without `within`, a class of the input that is left in a cluster matches the reference, so all of it
+    // goes.
     members.retain(|member| sides.within() || sides.is_reference(member.cluster));
     members
 }
@@ -265,7 +266,7 @@ impl Graph {
         }
     }
 
-    /// Whether a class has a document of the reference, which is its first one then.
+    /// Whether a class has a document of the reference. If it does, its first document is one.
     fn is_reference(&self, class: u32) -> bool {
         self.sides.is_reference(self.members[class as usize].doc)
     }

@@ -34,8 +34,8 @@ const MAX_WIDTH: u32 = 8;
 /// two equal fingerprints meet in both tables; table 1 drops the pair, because its low blocks are equal
 /// ```
 ///
-/// Where there is a reference (`Sides`), its rows come after those of the input, in every bucket too, so that a
-/// bucket without one of the input is left out, and two rows of the reference are not compared.
+/// If there is a reference (`Sides`), its rows come after those of the input, in every bucket too. So a bucket
+/// without a row of the input is left out, and two rows of the reference are not compared.
 ///
 /// Memory: buffers that are kept between calls, with one copy of the rows (24 bytes each, 32 for 128 bits)
 /// and little else.
@@ -109,7 +109,8 @@ impl<W: Bits> BlockJoin<W> {
     /// are many.
     pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], to: &mut impl PairTaker<W>) -> u64 {
         let BlockJoin { splitter, pairs, .. } = self;
-        let (sides, mut compared) = (splitter.sides, 0);
+        let sides = splitter.sides;
+        let mut compared = 0;
         splitter.split_table(table, rows, &mut |bucket| compared += pairs.compare(bucket, sides, to));
         compared
     }

@@ -20,7 +20,7 @@ pub(super) struct RowBucket<'a, W> {
 pub trait PairTaker<W> {
     /// Takes the two rows of a pair that is within the distance.
     fn take(&mut self, one: &Row<W>, other: &Row<W>);
-    /// Whether pairs of this row with others of which the same is true need not be found any more.
+    /// Whether this row may be passed over. A pair of two rows that may be passed over need not be found.
     fn passes_over(&self, _row: &Row<W>) -> bool {
         false
     }
@@ -43,7 +43,7 @@ pub(super) struct BucketPairs<W> {
 }
 
 impl<W: Bits> BucketPairs<W> {
-    /// Makes the comparison of fingerprints that may differ in so many bits.
+    /// Makes a comparison of fingerprints that may differ in up to `distance` bits.
     pub fn new(kernel: Kernel, distance: u32) -> Self {
         BucketPairs { kernel, distance, rows: Vec::new(), fingerprints: Vec::new(), hits: Vec::new() }
     }
@@ -55,13 +55,14 @@ impl<W: Bits> BucketPairs<W> {
         if inputs == bucket.rows.len() && inputs > STRIP {
             return self.compare_large(&bucket, to);
         }
-        let (rows, within) = (bucket.rows, sides.within());
+        let rows = bucket.rows;
+        let within = sides.within();
         self.fingerprints.clear();
         self.fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         let mut start = 0;
         while start < inputs {
             let end = inputs.min(start + STRIP);
-            // Not within the input, the rows of the reference follow those of the strip at once.
+            // Without `within`, the rows of the reference are placed directly behind those of the strip.
             let ahead = if within { 0 } else { inputs - end };
             let many = &mut self.fingerprints[ahead..];
             if !within {
@@ -87,8 +88,8 @@ impl<W: Bits> BucketPairs<W> {
         (of_input + inputs * (rows.len() - inputs)) as u64
     }
 
-    /// Does the same with many rows of the input. Rows that are passed over go to the end, and are not compared with each
-    /// other.
+    /// Does the same as `compare` for many rows of the input. Rows that are passed over go to the end, and are not
+    /// compared with each other.
     fn compare_large(&mut self, bucket: &RowBucket<W>, to: &mut impl PairTaker<W>) -> u64 {
         let BucketPairs { kernel, distance, rows, fingerprints, hits } = self;
         rows.clear();
@@ -127,7 +128,8 @@ impl<W: Bits> BucketPairs<W> {
 impl<W: Bits> RowBucket<'_, W> {
     /// Whether two rows that are within the distance belong to the bucket.
     fn has(&self, one: &Row<W>, other: &Row<W>) -> bool {
-        let (differing, none) = (one.fingerprint ^ other.fingerprint, W::default());
+        let differing = one.fingerprint ^ other.fingerprint;
+        let none = W::default();
         differing & self.equal == none && self.differ.iter().all(|&bits| differing & bits != none)
     }
 }

@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_that_are_near_are_found(
+        fn every_near_sketch_is_found(
             sketches in vec(prop_oneof![any::<[u64; 3]>(), (0..64_u64).prop_map(|word| [word; 3])], 0..40),
             other in prop_oneof![any::<[u64; 3]>(), Just([0; 3])],
             largest in 0..=193_u32,

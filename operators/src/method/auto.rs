@@ -40,7 +40,7 @@ pub struct AutoSpec {
     pub long: Similarity,
     /// Search for candidates, if the user chose one.
     pub search: Option<SetSearch>,
-    /// Whether texts of one template match that differ in their numbers.
+    /// Whether texts of one template match although they differ in their numbers.
     pub templates: bool,
 }
 

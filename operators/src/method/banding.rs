@@ -97,13 +97,14 @@ fn missed_by(least: f64, bands: u32, rows: u32) -> f64 {
     (1.0 - least.powi(rows as i32)).powi(bands as i32)
 }
 
-/// Returns the number of bands of so many rows that miss what is aimed at, or the greatest number.
+/// Returns the least number of bands of `rows` rows that miss at most [`AIM`], or the greatest number of
+/// bands.
 fn bands_for(least: f64, rows: u32) -> u32 {
     let most = MAX_BANDS.min(MAX_SLOTS / rows);
     (1..most).find(|&bands| missed_by(least, bands, rows) <= AIM).unwrap_or(most)
 }
 
-/// Returns the greatest number of rows with which so many bands miss what is aimed at, or 1.
+/// Returns the greatest number of rows with which `bands` bands miss at most [`AIM`], or 1.
 fn rows_for(least: f64, bands: u32) -> u32 {
     let most = MAX_ROWS.min(MAX_SLOTS / bands);
     (1..=most).rev().find(|&rows| missed_by(least, bands, rows) <= AIM).unwrap_or(1)
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_is_that_of_the_page() {
+    fn chosen_bands_and_rows_are_those_of_the_documentation() {
         let all = [0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95].map(chosen);
         let expected = [(256, 3), (150, 3), (154, 4), (104, 4), (72, 4), (37, 4), (25, 5), (12, 5), (7, 5)];
         assert_eq!(all, expected);

@@ -189,7 +189,7 @@ impl<S: KeyedSearch> KeyMaker for RecordKeys<S> {
         Box::new(RecordKeys { search, passes, mapped: MappedText::default() })
     }
 }
-/// Identities alone, of a search that finds no others than equal texts.
+/// Identities alone, for a search that finds only equal texts.
 struct IdentityKeys<S> {
     search: S,
     /// Records of the last text.

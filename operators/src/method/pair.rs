@@ -50,7 +50,7 @@ struct ClassifiedText {
 /// Result of comparing two texts by a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// Similarity by the features of the rule; 0 for texts that it tells apart by what they differ in.
+    /// Similarity by the features of the rule; 0 for texts that the rule tells apart by their differences.
     pub similarity: Similarity,
     /// Number of bits in which the fingerprints differ; `None` if the method has none.
     pub distance: Option<u32>,

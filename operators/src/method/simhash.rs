@@ -96,7 +96,8 @@ impl Parameters for SimHashSpec {
     }
 
     fn check(&self) -> Result<(), String> {
-        let (SimHashSpec { bits, hamming, .. }, blocks) = (self, self.blocks());
+        let SimHashSpec { bits, hamming, .. } = self;
+        let blocks = self.blocks();
         if self.given && self.weights != Weights::Tf {
             return Err("fingerprints that are given need no weights".to_owned());
         }

@@ -96,7 +96,8 @@ impl DocBatch {
     pub fn push(&mut self, id: &str, text: &str) {
         self.ids.push_str(id);
         self.text.push_str(text);
-        let (record, priority) = (self.next_record, Priority::default());
+        let record = self.next_record;
+        let priority = Priority::default();
         self.ends.push(TextEnds { record, id: self.ids.len(), text: self.text.len(), priority });
         self.next_record += 1;
     }

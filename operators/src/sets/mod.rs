@@ -34,8 +34,9 @@ pub struct Rule {
     pub overlap: Overlap,
     /// Least similarity of a match of long texts.
     pub least: Similarity,
-    /// Reads what differs: numbers count more than words, and texts of one template, or of which one says what the other
-    /// does not, are no match however similar they are. `None` if features alone decide.
+    /// Reads what differs. Numbers count more than words. Two texts of one template do not match, however similar they
+    /// are, and neither do two texts of which one says something that the other does not. `None` if features alone
+    /// decide.
     pub reader: Option<Arc<PairReader>>,
 }
 
@@ -198,8 +199,8 @@ impl Rule {
         Some((kind, self.weighed(a, b, similarity)))
     }
 
-    /// Returns a similarity of features, less what was cut of one text and not of the other: each such stretch counts as a
-    /// sixteenth of a unit, and all of them as at most a sixteenth of the text.
+    /// Returns a similarity of features, reduced for the stretches that were cut from only one of the two texts. Each of
+    /// them counts as a sixteenth of a unit, and all together count as at most a sixteenth of the text.
     fn weighed(&self, a: PackedSets, b: PackedSets, similarity: Similarity) -> Similarity {
         if self.reader.is_none() {
             return similarity;
@@ -226,8 +227,8 @@ fn sort_once(features: &mut Vec<u64>) {
     features.dedup();
 }
 
-/// Returns a number of distinct hashes that a list has at least: of 100 on average one less than there are, of 500 thirty.
-/// Cost: 1 ns a hash, where sorting them takes 10.
+/// Returns a lower bound of the number of distinct hashes in a list. For 100 distinct hashes it is on average one too low,
+/// for 500 thirty. Cost: 1 ns a hash, where sorting them takes 10.
 fn distinct_at_least(hashes: &[u64]) -> usize {
     let mut seen = [0_u64; 64];
     hashes.iter().for_each(|hash| seen[(hash >> 6) as usize & 63] |= 1 << (hash & 63));

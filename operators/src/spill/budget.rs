@@ -61,12 +61,12 @@ impl SpillBudget {
         SpillBudget { budget: self.budget.map(|bytes| bytes / holders), ..self.clone() }
     }
 
-    /// Returns the budget less so many bytes, which something else holds.
+    /// Returns this budget reduced by `bytes`, which something else holds.
     pub fn without(&self, bytes: usize) -> Self {
         SpillBudget { budget: self.budget.map(|budget| budget.saturating_sub(bytes)), ..self.clone() }
     }
 
-    /// Returns the budget, but at most so many bytes.
+    /// Returns this budget, limited to `bytes`.
     pub fn at_most(&self, bytes: usize) -> Self {
         SpillBudget { budget: Some(self.budget.map_or(bytes, |budget| budget.min(bytes))), ..self.clone() }
     }

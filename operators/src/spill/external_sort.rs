@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_after_an_error_is_never_taken_for_all() {
+    fn a_sort_that_lost_records_fails_to_finish() {
         let mut runs = ExternalSort::new(&Twin::full_after(20).budget(200));
         runs.extend(records(100));
         assert!(runs.check().is_err());

@@ -29,7 +29,7 @@ impl<R: Record + Ord> Sorted<R> {
     }
 
     /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time
-    /// if there are so many. The records are sorted by this key first. `each` may reorder and change them.
+    /// if there are that many. The records are sorted by this key first. `each` may reorder and change them.
     ///
     /// Memory for records on disk: `least` of them, a frame of each run, and the largest group.
     pub fn each_group(

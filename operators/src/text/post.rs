@@ -80,7 +80,8 @@ struct Taken {
     bytes: usize,
 }
 
-/// Share of a text that is kept at the least: of so many bytes, without tags and links, one must be the author's.
+/// Least share of a text that must be kept: of this many bytes, without tags and links, at least one must be the
+/// author's.
 const MOST_CUT: usize = 10;
 
 /// Whether enough is left of a text: two units, or one under a topic.

@@ -12,7 +12,7 @@ use super::normal::invisible;
 const HEAD: usize = 1 << 13;
 /// Fewest letters of ASCII by which a text is told to be code.
 const FEWEST_LETTERS: usize = 20;
-/// In code there is at least one sign of syntax for so many letters.
+/// Code has at least one sign of syntax for this many letters.
 const LETTERS_OF_A_SIGN: usize = 20;
 /// Fewest signs of syntax of code.
 const FEWEST_SIGNS: usize = 2;

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_one_stays() {
+    fn text_that_resembles_links_names_and_tails_stays() {
         for post in [
             "a@ b [] [这是一个很长的方括号里的句子] h",
             "公告[买入] zhang@163.com 通知@所有人明天停水",

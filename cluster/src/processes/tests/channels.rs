@@ -66,7 +66,7 @@ fn heard(mut server: SealedChannel) -> (Vec<u8>, Option<ErrorKind>) {
 }
 
 #[test]
-fn what_goes_in_comes_out_whatever_its_length() {
+fn data_of_any_length_is_received_as_it_was_sent() {
     let (mut client, (mut from_client, mut to_server), mut server) = connected();
     let long: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
     let pump = thread::spawn(move || std::io::copy(&mut from_client, &mut to_server).map(drop));
@@ -88,7 +88,7 @@ fn what_goes_in_comes_out_whatever_its_length() {
 }
 
 #[test]
-fn nothing_that_was_said_can_be_read_on_the_way() {
+fn bytes_on_the_wire_do_not_show_the_data() {
     let (mut client, (mut from_client, _to_server), _server) = connected();
     let wire = wire(&mut client, &mut from_client, &[b"a text of ours", b"another one"]);
     assert_eq!(wire.len(), (19 + 14 + 16) + (19 + 11 + 16) + 19);
@@ -96,7 +96,7 @@ fn nothing_that_was_said_can_be_read_on_the_way() {
 }
 
 #[test]
-fn a_flipped_bit_is_seen_before_what_it_changed_is_given_out() {
+fn a_flipped_bit_is_detected_before_its_data_is_returned() {
     let parts: [&[u8]; 2] = [b"first", b"second"];
     for at in (0..19 + 21 + 19 + 22 + 19).step_by(7) {
         let (mut client, (mut from_client, mut to_server), server) = connected();
@@ -138,7 +138,7 @@ fn a_record_that_is_left_out_repeated_moved_or_not_ours_is_seen() {
 }
 
 #[test]
-fn a_stream_that_was_cut_is_no_end() {
+fn a_cut_stream_is_an_error_and_not_the_end() {
     for bytes in [0, 5, 19, 30, 40, 45] {
         let (mut client, (mut from_client, mut to_server), server) = connected();
         let wire = wire(&mut client, &mut from_client, &[b"first", b"second"]);
@@ -151,7 +151,7 @@ fn a_stream_that_was_cut_is_no_end() {
 }
 
 #[test]
-fn bytes_that_drip_are_no_life() {
+fn trickling_bytes_do_not_keep_a_connection_alive() {
     let (mut client, (mut from_client, mut to_server), mut server) = connected();
     let wire = wire(&mut client, &mut from_client, &[b"first"]);
     let dripping = thread::spawn(move || {

@@ -34,7 +34,7 @@ fn records_reach_the_worker_of_their_value_in_any_process() {
 }
 
 #[test]
-fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
+fn gather_broadcast_and_all_reduce_reach_every_process() {
     let results = each(3, 1, |group, _lost| {
         let mine = vec![group.index() as u8; 5_000_000 * group.index()];
         let gathered = group.gather(mine).unwrap();
@@ -52,7 +52,7 @@ fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
 }
 
 #[test]
-fn alone_everything_stays_as_it_is() {
+fn a_group_of_one_process_gets_back_what_it_gives() {
     let group = Group::alone(2);
     assert_eq!((group.index(), group.processes(), group.all_workers()), (0, 1, 2));
     assert_eq!(group.gather(vec![1]).unwrap(), Some(vec![vec![1]]));
@@ -120,7 +120,7 @@ fn nobody_leaves_well_when_another_fails_before_it_leaves() {
 }
 
 #[test]
-fn what_has_settled_ends_well_without_those_who_are_lost() {
+fn a_settled_process_0_ends_well_without_lost_processes() {
     let left = each(3, 1, |group, lost| {
         match group.index() {
             0 => {
@@ -142,7 +142,7 @@ fn what_has_settled_ends_well_without_those_who_are_lost() {
 }
 
 #[test]
-fn what_has_settled_and_fails_still_ends_the_others() {
+fn a_settled_process_0_that_fails_still_ends_the_others() {
     let lines = each(2, 1, |group, lost| {
         if group.index() == 0 {
             group.settle();

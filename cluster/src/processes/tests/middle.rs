@@ -98,14 +98,14 @@ fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
 }
 
 #[test]
-fn who_only_passes_everything_on_disturbs_nobody() {
+fn a_relay_that_changes_nothing_disturbs_no_job() {
     let (_middle, joined) = two(&Limits::default());
     let leaving = joined.map(|(group, _)| thread::spawn(move || group.unwrap().leave()));
     leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
 }
 
 #[test]
-fn whatever_somebody_between_does_ends_the_job_with_its_reason() {
+fn any_tampering_on_the_way_ends_the_job_with_its_reason() {
     let limits = Limits { tick: Duration::from_millis(300), ..Limits::default() };
     let changed = "what came on its connection was changed on the way or is not from it";
     let (closed, silent) = ("its connection closed", "nothing came from it for 3 s");

@@ -168,7 +168,7 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
 
 /// Otherwise a relay that holds the port of process 2 could make process 1 answer for it.
 #[test]
-fn who_calls_somebody_else_gets_no_answer() {
+fn a_caller_of_another_process_gets_no_answer() {
     let addresses = addresses(2);
     let joining =
         |membership: Membership| thread::spawn(move || join(membership, limits()).0.unwrap().leave());
@@ -238,7 +238,7 @@ fn processes_of_two_configurations_say_so_on_both_sides() {
 }
 
 #[test]
-fn who_does_not_come_in_time_is_named_to_all() {
+fn a_process_that_does_not_come_in_time_is_named_to_all() {
     let addresses = addresses(4);
     let limits = Limits { start: Duration::from_secs(2), ..limits() };
     let joining = |membership: Membership| {

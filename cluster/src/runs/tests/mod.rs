@@ -107,7 +107,8 @@ fn owned(row: Option<RunRow<'_>>) -> Option<OwnedRow> {
 }
 
 fn scan(reader: &RunReader) -> Result<Vec<OwnedRow>, Error> {
-    let (mut cursor, mut rows) = (reader.cursor(), Vec::new());
+    let mut cursor = reader.cursor();
+    let mut rows = Vec::new();
     while let Some(row) = owned(cursor.next_row()?) {
         rows.push(row);
     }
@@ -159,7 +160,8 @@ proptest! {
         runs.iter().rev().for_each(|rows| map.extend(rows.clone()));
         let expected = listed(&map);
 
-        let (mut merged, mut at) = (MergedRuns::new(&readers), 0);
+        let mut merged = MergedRuns::new(&readers);
+        let mut at = 0;
         for (mut key, reads) in seeks {
             merged.seek(&key).unwrap();
             key.resize(shape.key_words, 0);

@@ -33,7 +33,8 @@ pub(super) struct Calls {
 
 impl Calls {
     pub fn new(prefix: &str, limits: HdfsLimits, settings: &[(&str, &str)]) -> Result<Self, Error> {
-        let (prefix, runtime) = (prefix.to_owned(), remote::runtime("hdfs")?);
+        let prefix = prefix.to_owned();
+        let runtime = remote::runtime("hdfs")?;
         let settings = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let was_late = AtomicBool::new(false);
         Ok(Calls { prefix, limits, runtime, settings, was_late, client: Mutex::new(None) })
@@ -48,7 +49,8 @@ impl Calls {
         if let Some(client) = self.client.lock().as_ref() {
             return Ok(client.clone());
         }
-        let (prefix, handle) = (self.prefix.clone(), self.runtime.handle().clone());
+        let prefix = self.prefix.clone();
+        let handle = self.runtime.handle().clone();
         let mut settings = self.settings.clone();
         let data_node_ms = self.limits.data_node.as_millis().max(1).to_string();
         settings.push(("dfs.client.socket-timeout".to_owned(), data_node_ms));

@@ -42,7 +42,7 @@ impl fmt::Display for HdfsFailure {
 }
 
 impl HdfsFailure {
-    /// Returns the error that callers see, who did `action` to `name`.
+    /// Returns the error for callers that performed `action` on `name`.
     pub(super) fn error(&self, name: &str, action: &'static str) -> Error {
         let kind = match self {
             HdfsFailure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_saying_that_a_file_is_missing_are_one() {
+    fn both_errors_for_a_missing_file_are_not_found() {
         let missing =
             HdfsFailure::Library(HdfsError::FileNotFound("/x".to_owned())).error("hdfs://n/x", "open");
         assert!(matches!(missing, Error::NotFound { path } if path == "hdfs://n/x"));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn no_picture_of_data_nodes_reaches_the_user() {
+    fn messages_have_no_debug_output_of_data_nodes() {
         let text = "All DataNodes failed: [DatanodeInfoProto { id: 1 }]".to_owned();
         assert_eq!(
             HdfsFailure::Library(HdfsError::DataTransferError(text)).to_string(),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn no_stack_reaches_the_user() {
+    fn messages_have_no_stack_trace() {
         let Error::Io { source, .. } = sorted("org.apache.hadoop.SafeModeException", "safe\n\tat x.y\n")
         else {
             panic!("not an i/o error");

@@ -83,7 +83,7 @@ fn dots_are_resolved_as_their_store_would() {
 }
 
 #[test]
-fn a_name_node_is_met_once() {
+fn each_name_node_has_one_store() {
     let stores = Stores::new();
     let (one, _) = stores.locate("hdfs://127.0.0.1:9000/a").unwrap();
     assert!(Arc::ptr_eq(&one, &stores.locate("hdfs://127.0.0.1:9000/b").unwrap().0));

@@ -102,7 +102,7 @@ impl ObjectFailure {
         })
     }
 
-    /// Returns the error that callers see, who did `action` to `name`.
+    /// Returns the error for callers that performed `action` on `name`.
     pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
         use object_store::Error as E;
         let kind = match &self {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_told_from_what_will_not() {
+    fn transient_failures_are_told_from_permanent_ones() {
         for status in ["500 Internal Server Error", "503 Slow Down", "429 Too Many Requests", "409 Conflict"]
         {
             assert!(generic(&format!("{STATUS}{status}: ")).may_pass(), "{status}");

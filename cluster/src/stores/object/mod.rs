@@ -209,7 +209,8 @@ impl Store for Bucket {
         after: Option<&str>,
         until: Option<&str>,
     ) -> Result<Vec<Entry>, Error> {
-        let (key, mut entries) = (self.shared.key(path)?, Vec::new());
+        let key = self.shared.key(path)?;
+        let mut entries = Vec::new();
         let offset = after.map(|after| self.shared.key(after)).transpose()?;
         let odd = self.shared.pages_after(path, offset, |page| {
             let last = page.objects.last().map(|last| format!("/{}", last.location));
@@ -219,7 +220,7 @@ impl Store for Bucket {
             entries.extend(objects.filter(|entry| is_between(&entry.path, after, until)));
             more
         })?;
-        // Whoever asks for everything compares or removes it.
+        // Callers that list everything compare or remove it.
         match odd.into_iter().next() {
             Some(key) => Err(Error::BadName {
                 name: format!("{}/{key}", self.shared.prefix),
@@ -268,7 +269,8 @@ impl Uploads for Bucket {
         if self.put_if(path, "write", contents, mode)? {
             return Ok(());
         }
-        let (there, mut found) = (self.open(path)?, Vec::new());
+        let there = self.open(path)?;
+        let mut found = Vec::new();
         if there.bytes() == contents.len() as u64 {
             let read = BlobReader::new(there, 0, u64::MAX).read_to_end(&mut found);
             read.map_err(|error| Error::io(path, "read", error))?;

@@ -17,7 +17,8 @@ use crate::stores::error::Error;
 use crate::stores::remote;
 use crate::stores::remote::Backoff;
 
-/// A page that the library refuses is asked for again with half of so many keys, then with a quarter, and so on.
+/// Number of keys of a page. A page that the library refuses is asked for again with half as many keys, then
+/// with a quarter, and so on.
 const PAGE_KEYS: usize = 1024;
 /// Appended to a prefix, it comes behind every key with that prefix.
 const LAST_KEY: &str = "\u{10FFFF}";
@@ -69,7 +70,8 @@ impl Shared {
         limits: ObjectLimits,
     ) -> Result<Self, Error> {
         let connection = connect(prefix, settings)?;
-        let (prefix, runtime) = (prefix.to_owned(), remote::runtime("objects")?);
+        let prefix = prefix.to_owned();
+        let runtime = remote::runtime("objects")?;
         Ok(Shared { prefix, limits, runtime, connection, signed_in: Mutex::new(false) })
     }
 
@@ -210,7 +212,8 @@ impl Shared {
 
     /// Returns whether any object lies below a path.
     pub(super) fn any_below(&self, path: &str) -> Result<bool, Error> {
-        let (key, mut any) = (self.key(path)?, false);
+        let key = self.key(path)?;
+        let mut any = false;
         // One of the two may be the mark of the directory itself.
         let options = PaginatedListOptions { max_keys: Some(2), ..PaginatedListOptions::default() };
         let page = self.page(path, options, &mut |page| {

@@ -66,7 +66,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// Returns that which the user has given. `delimiter`: that of the format, if it has one.
+    /// Returns the dialect that the user has given. `delimiter`: that of the format, if it has one.
     pub fn of(reading: &CsvReading, delimiter: Option<u8>) -> Self {
         let rfc = Dialect::default();
         let or = |given: Option<CsvChar>, default: u8| given.map_or(default, |given| given.0);
@@ -102,7 +102,8 @@ impl Dialect {
         if !within.contains(quote) && !escape.is_some_and(|escape| within.contains(escape)) {
             return Some(within.into());
         }
-        let (mut value, mut chars) = (String::with_capacity(within.len()), within.chars().peekable());
+        let mut value = String::with_capacity(within.len());
+        let mut chars = within.chars().peekable();
         while let Some(c) = chars.next() {
             let next = chars.peek().copied();
             let stands_before_quote = c == quote && next == Some(quote);
@@ -143,7 +144,8 @@ pub(super) fn masked(Encoding(encoding): Encoding, bytes: &[u8]) -> Option<Vec<u
     if ![GB18030.0, BIG5, SHIFT_JIS, EUC_KR].contains(&encoding) {
         return None;
     }
-    let (mut masked, mut at) = (bytes.to_vec(), 0);
+    let mut masked = bytes.to_vec();
+    let mut at = 0;
     while at < bytes.len() {
         let width = match (bytes[at], bytes.get(at + 1)) {
             (0..0x80, _) => 1,

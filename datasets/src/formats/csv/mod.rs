@@ -108,7 +108,8 @@ impl Format for Csv {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let (rows, reading) = ((self.open)(piece, reading)?, reading.clone());
+        let rows = (self.open)(piece, reading)?;
+        let reading = reading.clone();
         let (id, text, number) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Box::new(CsvReader { rows, reading, id, text, number, place: String::new() }))
     }
@@ -228,9 +229,11 @@ impl CopySource for CsvRows {
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
         let changed = || Error::changed(&self.lines.path);
         let field = self.header.as_ref().map(|header| header.text).ok_or_else(changed)?;
-        let (place, mut buffer) = (self.place(field), Vec::new());
+        let place = self.place(field);
+        let mut buffer = Vec::new();
         let (text, _) = self.value(field, BadText::Replace, &mut buffer).map_err(|_| changed())?;
-        let (mut value, text) = (String::new(), without(&text, cuts).ok_or_else(changed)?);
+        let mut value = String::new();
+        let text = without(&text, cuts).ok_or_else(changed)?;
         self.dialect().push(&mut value, &text);
         let [record, _] = self.record();
         let (before, behind) = (&record[..place.start], record.get(place.end..).unwrap_or_default());

@@ -101,8 +101,9 @@ impl CsvRows {
     /// Reads the header: its record, and the line before it that names the delimiter for spreadsheets, as in `sep=;`. Returns `None` for
     /// a file without a record.
     ///
-    /// The delimiter is what that line says, or what the user or the format says, or else the one by which the header has the field of the
-    /// text. Where none has it, the one with most fields tells the user which there are.
+    /// The delimiter is the one that the user gives, else the one that this line names, else that of the format, else the one by which the
+    /// header has the field of the text. If there is none, the delimiter that gives most fields is taken, to tell the user which fields
+    /// there are.
     fn header(
         piece: &Piece,
         reading: &Reading,
@@ -162,7 +163,7 @@ impl CsvRows {
             }
         }
         match (best, refusal) {
-            // One field is what any delimiter finds that is not there.
+            // Any delimiter that does not occur gives one field.
             (Some(best), refusal) if refusal.is_none() || best.scan.count > 1 => Ok(Some((best, before))),
             (_, Some(refusal)) => Err(refusal),
             (_, None) => Ok(None),

@@ -287,7 +287,8 @@ impl CopySource for Elements {
     }
 
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
-        let (record, mut buffer) = (self.lines.line().bytes, Vec::new());
+        let record = self.lines.line().bytes;
+        let mut buffer = Vec::new();
         let decoded = self.lines.charset.decode(record, BadText::Replace, &mut buffer).ok();
         let shortened = decoded.and_then(|(document, _)| (self.kind.without)(document, cuts));
         let shortened = shortened.ok_or_else(|| Error::changed(&self.lines.path))?;

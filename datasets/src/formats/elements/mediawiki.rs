@@ -41,7 +41,8 @@ static PAGE: ElementKind = ElementKind {
     without: |_, _| None,
 };
 
-/// Tags of the root, and of what describes the wiki before the pages. Of a page whose first line is damaged the others are none of these.
+/// Tags of the root, and of what describes the wiki before the pages. The other tags of a page are none of these, so a page whose first
+/// line is damaged is noticed.
 const OUTSIDE: [&str; 10] = [
     "?xml",
     "mediawiki",
@@ -82,7 +83,7 @@ fn value(page: &str, at: usize) -> Result<&str, Wrong> {
 }
 
 fn unescaped<'t>(page: &str, value: &'t str) -> Result<Cow<'t, str>, Wrong> {
-    // A text that is empty may be none of the page.
+    // An empty text may be no part of the page.
     let at = (value.as_ptr() as usize).saturating_sub(page.as_ptr() as usize);
     quick_xml::escape::unescape(value).map_err(|error| (at, format!("the page is no XML: {error}").into()))
 }

@@ -91,7 +91,8 @@ fn document_without(document: &str, cuts: &[Range<usize>]) -> Option<String> {
         parts.push((place(title), without(title, &within(0..title.len()))?));
     }
     parts.sort_by_key(|(place, _)| place.start);
-    let (mut whole, mut end) = (String::with_capacity(document.len()), 0);
+    let mut whole = String::with_capacity(document.len());
+    let mut end = 0;
     for (place, value) in parts {
         whole.push_str(document.get(end..place.start)?);
         whole.push_str(&value);

@@ -53,7 +53,8 @@ fn body(bytes: &[u8], max_bytes: usize) -> Result<MainPart, String> {
         return Err("the ZIP archive has two entries of one name".to_owned());
     }
     let body_index = body_index(&mut archive, max_bytes)?;
-    let (mut body, mut read_bytes) = (MainPart { name: String::new(), xml: Vec::new() }, 0);
+    let mut body = MainPart { name: String::new(), xml: Vec::new() };
+    let mut read_bytes = 0;
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(damaged)?;
         let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
@@ -175,7 +176,8 @@ fn opened(
     let ResolveResult::Bound(Namespace(namespace)) = namespace else {
         return inherited(stack.last());
     };
-    let (word, parent) = (WORD.contains(namespace), stack.last_mut());
+    let word = WORD.contains(namespace);
+    let parent = stack.last_mut();
     if parent.as_deref() == Some(&DocxElement::Skipped) {
         return DocxElement::Skipped;
     }

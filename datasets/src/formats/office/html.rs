@@ -44,7 +44,8 @@ fn decoded(document: &[u8]) -> String {
     if !is_wrong {
         return text.into_owned();
     }
-    let (charset, mut buffer) = (Charset::of(document, true, None), Vec::new());
+    let charset = Charset::of(document, true, None);
+    let mut buffer = Vec::new();
     let recognised = charset.decode(&document[charset.mark_bytes()..], BadText::Reject, &mut buffer);
     recognised.map_or_else(|_| text.into_owned(), |(recognised, _)| recognised.to_owned())
 }

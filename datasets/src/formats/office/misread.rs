@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_western_letters_are_none_of_these() {
+    fn western_texts_are_not_taken_for_misread_ones() {
         for text in [
             "L’élève préféré a régénéré l’hétérogénéité : « Où êtes-vous allés, Zoë ? — À Noël… », ÉLÈVE DÉGÉNÉRÉ",
             "Die Größe der Süßölflächen: „Äußerst übermäßig“ – Öl, Füße, Straßenübergänge. GRÖẞE",
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_within_a_text_is_none() {
+    fn a_text_that_mentions_misread_letters_is_accepted() {
         let [gbk, _] = misread("关于印发2026年工作", GB18030);
         let [_, japanese] = misread("これはテスト", SHIFT_JIS);
         for mention in [gbk, japanese] {

@@ -66,7 +66,8 @@ impl Format for Office {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let (extractors, bounds) = (reading.extractors.clone(), Bounds::of(reading));
+        let extractors = reading.extractors.clone();
+        let bounds = Bounds::of(reading);
         Ok(Box::new(DocumentReader { piece: piece.clone(), extractors, bounds }))
     }
 

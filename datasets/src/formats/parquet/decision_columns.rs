@@ -24,7 +24,8 @@ struct DecisionColumn {
 }
 
 impl DecisionColumns {
-    /// Makes columns of these fields, with names that a schema does not have. All of a removed row have a value but the similarity.
+    /// Makes columns of these fields, with names that a schema does not have. For a removed row, each of them has a value, except
+    /// perhaps the similarity.
     pub fn new(fields: &[&str], schema: &Schema) -> Self {
         let all_are_removed = fields == OF_REMOVED;
         let names = free_names(fields, |name| schema.fields().find(name).is_some());

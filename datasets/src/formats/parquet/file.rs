@@ -136,7 +136,8 @@ fn rows_of_piece(footer: &Footer, piece: &Piece) -> Vec<PieceGroup> {
     let cut = footer.schema.columns().iter().all(|column| column.max_rep_level() == 0);
     let mut starts: Vec<u64> = footer.groups.iter().map(offset).chain([file_bytes]).collect();
     starts.sort_unstable();
-    let (mut groups, mut first_row) = (Vec::new(), 0);
+    let mut groups = Vec::new();
+    let mut first_row = 0;
     for (index, place) in footer.groups.iter().enumerate() {
         let start = offset(place);
         let next = starts.get(starts.partition_point(|&other| other <= start));

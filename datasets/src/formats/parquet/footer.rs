@@ -153,7 +153,8 @@ impl Outline {
             contradictions: Vec::new(),
             encrypted: false,
         };
-        let (mut thrift, mut schema) = (Thrift::new(footer), false);
+        let mut thrift = Thrift::new(footer);
+        let mut schema = false;
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
                 (2, ThriftType::List) => {

@@ -78,7 +78,8 @@ impl RowReader {
         };
         let id = self.id.as_deref().map(column).transpose()?;
         let priority = self.priority.as_ref().map(|(_, path)| column(path)).transpose()?;
-        let (text, count) = (column(&self.text)?, batch.num_rows());
+        let text = column(&self.text)?;
+        let count = batch.num_rows();
         Ok(ParquetRecords { first_row, next: 0, count, id, text, priority })
     }
 }

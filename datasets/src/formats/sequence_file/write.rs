@@ -35,7 +35,8 @@ pub(super) struct SequenceWriter<'a> {
 
 impl<'a> SequenceWriter<'a> {
     pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
-        let (reading, reasons) = (reading.clone(), Reasons::new(parts));
+        let reading = reading.clone();
+        let reasons = Reasons::new(parts);
         SequenceWriter { parts, reading, kept: None, removed: None, rejected: None, reasons }
     }
 }

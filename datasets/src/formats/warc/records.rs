@@ -119,7 +119,8 @@ impl WarcRecords {
                 break;
             }
         }
-        let (line, body) = (self.lines.line(), self.body);
+        let line = self.lines.line();
+        let body = self.body;
         Ok(Some(match &self.fault {
             Some(WarcFault { offset, head, reason }) => {
                 WarcRecord { offset: *offset, bytes: head, body: 0, fault: Some(reason) }

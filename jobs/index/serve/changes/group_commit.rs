@@ -121,7 +121,8 @@ impl Changes {
     fn make_group(&self, queues: &mut TaskQueues) {
         // No flush begins in the middle of a group, which would make a part of it durable.
         let _group = self.groups.lock();
-        let (mut size, mut ended) = (GroupSize::default(), Vec::new());
+        let mut size = GroupSize::default();
+        let mut ended = Vec::new();
         let end = Instant::now() + GROUP_TIME;
         let turn_time = if queues.topics() > 1 { TURN } else { LONE_TURN };
         for turn in 0..queues.topics() {

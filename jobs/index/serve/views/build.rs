@@ -87,7 +87,8 @@ fn matches(
         ensure!(!texts.is_closed, "the server ends");
         texts.folder.insert(tempfile::tempdir()?).path().to_path_buf()
     };
-    let (mut docs, mut next) = (TopicDocs::new(&folder.read(), &path)?, Some(0));
+    let mut docs = TopicDocs::new(&folder.read(), &path)?;
+    let mut next = Some(0);
     while let Some(from) = next {
         plan.state.note(ViewProgress::Building(from, plan.end));
         let index = folder.read();

@@ -124,7 +124,7 @@ impl FollowedTopic {
 
     /// Notes changes that readers see.
     pub fn wait_for(&mut self, group: ShownGroup) {
-        // What was shown before the view was begun is known, but for a drop.
+        // The view begins with all changes that were shown before it, except a drop.
         let is_known = !self.is_built && group.version <= self.begun;
         if !is_known || group.changes.is_none() {
             self.waiting.push_back(group);
@@ -334,7 +334,8 @@ impl FollowedTopic {
             lines.push(serde_json::to_string(&line)? + "\n");
             anyhow::Ok(())
         };
-        // Of documents that go for one, the ids are read in their order, and that of the one that stays once.
+        // The ids of documents that go for the same document are read in their order, and the id of the one
+        // that stays is read once.
         let (mut reader, mut of_kept) = (TopicReader::new(topic)?, TopicReader::new(topic)?);
         let mut last = None;
         let mut kept_id = |doc: DocId| -> Result<String> {

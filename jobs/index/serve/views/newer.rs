@@ -48,7 +48,8 @@ pub(in crate::serve) fn take_newer(folder: &RwLock<IndexFolder>, mut newer: Inde
 /// Returns the documents that have come and gone; `None` if the topic was dropped and begun anew.
 fn changes(before: &Topic, after: &Topic) -> Result<Option<VecDeque<ShownChange>>> {
     let (mut old_docs, mut new_docs) = (TopicReader::new(before)?, TopicReader::new(after)?);
-    let (mut changes, mut next) = (VecDeque::new(), 0);
+    let mut changes = VecDeque::new();
+    let mut next = 0;
     loop {
         let (old, new) = (old_docs.living_doc_from(next)?, new_docs.living_doc_from(next)?);
         let number = |doc: &Option<IndexedDoc>| doc.as_ref().map_or(u64::MAX, |doc| doc.number);

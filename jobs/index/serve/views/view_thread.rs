@@ -77,7 +77,8 @@ impl Views {
             folder.follower = Some(Follower::new(folder.next_change(), tell));
         }
         // The engine asks for what threads may share.
-        let (received, of_thread) = (Mutex::new(received), policy.clone());
+        let received = Mutex::new(received);
+        let of_thread = policy.clone();
         let work = move || {
             timely::execute_directly(move |worker| {
                 let messages = received.into_inner();

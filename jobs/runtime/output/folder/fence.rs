@@ -122,7 +122,8 @@ impl Lock {
 
     /// Writes a durable file into the folder of this run, looks at the lock, and returns the path.
     fn write_own(&self, contents: &[u8]) -> Result<String> {
-        let (store, new) = (self.store().as_ref(), format!("{}/new", self.own()));
+        let store = self.store().as_ref();
+        let new = format!("{}/new", self.own());
         put(store, &new, contents)?;
         store.settle(&new)?;
         self.check()?;
@@ -158,7 +159,8 @@ impl Lock {
     /// Returns the paths of all earlier locks and beats. Before them come those of locks and beats that were
     /// being written when their run died, to which the store of this machine gives hidden names.
     pub fn earlier_paths(&self) -> Result<Vec<String>, cluster::Error> {
-        let (store, (folder, number)) = (self.store(), self.place());
+        let store = self.store();
+        let (folder, number) = self.place();
         let earlier = numbers(store.as_ref(), folder)?.into_iter().filter(|&earlier| earlier < number);
         let earlier: Vec<String> = earlier.flat_map(|earlier| paths(folder, earlier)).collect();
         if earlier.is_empty() {

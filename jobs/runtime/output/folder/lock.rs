@@ -261,7 +261,8 @@ impl HeldLock {
 
     /// Checks that this run is still the owner, and writes the beat.
     fn beat(&self, count: u64) -> Result<()> {
-        let (asked, path) = (Instant::now(), beat_path(&self.folder, self.number));
+        let asked = Instant::now();
+        let path = beat_path(&self.folder, self.number);
         self.check()?;
         let put = put(self.store.as_ref(), &path, count.to_string().as_bytes());
         if put.is_ok() && asked.elapsed() < BEAT {

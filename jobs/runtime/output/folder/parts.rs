@@ -114,7 +114,8 @@ impl OutputFolder {
                 Target::HeldPart(HeldPart { contents: Vec::new(), store, path, run, bundles })
             }
         };
-        let (hasher, files) = (blake3::Hasher::new(), Arc::clone(files));
+        let hasher = blake3::Hasher::new();
+        let files = Arc::clone(files);
         Ok(Box::new(OutputPart { name, bytes: 0, hasher: Box::new(hasher), target, files }))
     }
 }

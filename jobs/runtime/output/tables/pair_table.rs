@@ -68,7 +68,8 @@ impl<'a> PairTable<'a> {
         distance: impl Fn(&Pair) -> Option<u32>,
         mut each: impl FnMut(&WrittenPair),
     ) -> Result<()> {
-        let (all, sides) = (self.of == PairsOf::All, self.sides);
+        let all = self.of == PairsOf::All;
+        let sides = self.sides;
         let mut rows = self.rows(batch.split());
         let same = measured.then_some(Similarity::ONE);
         let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
@@ -96,7 +97,8 @@ impl<'a> PairTable<'a> {
                 }
             }
             for &(pair, similarity) in pairs {
-                // Not within the input, no row says which of its documents are identical.
+                // Without `within`, no row says which documents of the input are identical, so each of them
+                // gets its rows.
                 let (lows, highs) = (all, all || !sides.within());
                 for low in class(pair.low).take(if lows { usize::MAX } else { 1 }) {
                     for high in class(pair.high).take(if highs { usize::MAX } else { 1 }) {

@@ -9,10 +9,11 @@ use crate::record::{DocId, Pair};
 use crate::record::{Merit, Priority};
 use crate::sets::packed_match::unpack_apart;
 
-/// Number of documents from which on a batch takes no more clusters. So many stay in the processor's cache.
+/// Number of documents from which on a batch takes no more clusters. A batch of this size stays in the
+/// processor's cache.
 const BATCH_DOCS: usize = if cfg!(test) { 8 } else { 8 << 10 };
 
-/// Kind of a match that says that the second document is identical to the first. That of any other is what [`pack_apart`] makes.
+/// Kind of a match of two identical documents. [`pack_apart`] makes the kind of any other match.
 pub(super) const COPY: u64 = 0;
 /// The clusters of this worker, in the order of their first documents, and the exchange of what is decided.
 pub struct GatheredClusters {
@@ -25,8 +26,8 @@ impl GatheredClusters {
         GatheredClusters { docs, decisions }
     }
 
-    /// Calls `each` with batches of whole clusters, until it fails. What it sends is the decision about a
-    /// document, and goes to the worker that reads the document. Returns the decisions that have come to this
+    /// Calls `each` with batches of whole clusters, until it fails. `each` sends decisions about documents. A
+    /// decision goes to the worker that reads the document. Returns the decisions that have come to this
     /// worker, in the order of the corpus.
     ///
     /// The batches are the same for any number of workers. Memory: a batch, which has more than 8,192

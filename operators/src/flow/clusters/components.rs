@@ -98,7 +98,8 @@ impl Forest {
             })?;
             let mut stars = large.finish(worker)?;
             let mut small = link_shuffle(worker, "SmallStar", spill);
-            let (mut found, mut unfinished) = (ExternalSort::new(spill), 0);
+            let mut found = ExternalSort::new(spill);
+            let mut unfinished = 0;
             let mut star = Star::default();
             stars.each(|(doc, other)| {
                 let (earliest, later) = star.next(doc, other);

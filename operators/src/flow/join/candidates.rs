@@ -40,10 +40,10 @@ pub struct Candidates {
     pub pairs: Sorted<Pair>,
     /// Load of this worker in each pass.
     pub loads: Vec<PassLoad>,
-    /// If not every pair was asked for: the documents with crowded keys and those that they have met and did not ask, on the
-    /// workers that read them, in order; each with the first document of its family.
+    /// The documents with crowded keys, and those that they have met and did not ask, in order, each with the first document
+    /// of its family. They are on the workers that read them. `None` if every pair was asked for.
     pub crowd: Option<Vec<(DocId, DocId)>>,
-    /// Those of them that did not ask all before them that may match them, in order.
+    /// The documents of the crowd that did not ask every earlier document that may match, in order.
     pub cut: Vec<DocId>,
 }
 
@@ -298,7 +298,8 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         pairs.finish()?.drain(|ask| sent.send(worker, ask))?;
         let mut sent = MergeCursor::new(sent.finish(worker)?);
         let mut crowd = ReaderCrowd::new(worker, crowd);
-        let (mut pairs, mut of_asker) = (ExternalSort::new(&of_holder), Vec::new());
+        let mut pairs = ExternalSort::new(&of_holder);
+        let mut of_asker = Vec::new();
         while let Some(asker) = sent.peek()?.map(|ask| ask.0) {
             of_asker.clear();
             while let Some(ask) = sent.next_if(|ask| ask.0 == asker)? {

@@ -48,7 +48,7 @@ pub fn collapse<E: From<Error>>(
     })?;
     failed?;
     drop(identities);
-    // Documents that are the first on their worker, but not of all.
+    // Documents that are the first of their text on their worker, but not among all workers.
     let Candidates { mut pairs, .. } = join.finish(worker, |pair| pair.high)?;
     let mut later = Vec::new();
     pairs.each(|pair| later.push((pair.high, pair.low)))?;

@@ -50,8 +50,8 @@ impl ReaderCrowd {
         }
     }
 
-    /// Returns the documents with the first one of the family of each, and those that did not ask all, both in order. Returns no
-    /// documents if all workers have asked all. All workers must call it.
+    /// Returns each document with the first one of its family, and the documents that did not ask all others, both in order.
+    /// Returns no documents if all workers have asked all. All workers must call it.
     pub fn finish(self, worker: &mut Worker) -> (Option<Vec<(DocId, DocId)>>, Vec<DocId>) {
         let ReaderCrowd { mut docs, passed, mut cut } = self;
         cut.sort_unstable();

@@ -1,5 +1,5 @@
-//! Skew: finds values that so many rows share that one worker would compare or hold too much, so that their
-//! rows are spread over all workers.
+//! Skew: finds values that too many rows share for one worker to compare or hold. Their rows are then spread
+//! over all workers.
 
 use std::collections::BTreeMap;
 
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_memory_is_heavy() {
+    fn a_value_whose_rows_exceed_memory_is_heavy() {
         assert_eq!(heavy(10_000, &[5_000, 4_000], 1), 0);
         assert_eq!(fitting(10_000, &[5_000, 4_000], 1, Some(4_500)), 1);
         assert_eq!(fitting(10_000, &[300, 200], 8, Some(250)), 1);
     }
 
     #[test]
-    fn what_stands_out_is_heavy() {
+    fn a_value_with_too_large_a_share_of_the_work_is_heavy() {
         assert_eq!(heavy(10_000_000, &[100_000], 2), 1);
         assert_eq!(heavy(200_000, &[100_000], 4), 1);
         // Once the first value is spread, the second one takes a worker longest.

@@ -81,7 +81,8 @@ impl Verify {
         let mut wanted = ExternalSort::new(&spill).once();
         let arrived = match spill.budget() {
             None => {
-                let (mut waiting, here) = (Waiting::default(), worker.index() as u64);
+                let mut waiting = Waiting::default();
+                let here = worker.index() as u64;
                 pairs.each(|pair| {
                     waiting.add(pair);
                     wanted.extend([(pair.low.0, here), (pair.high.0, here)]);

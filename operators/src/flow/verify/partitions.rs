@@ -146,7 +146,8 @@ impl VerifyPartitions {
         let most = (self.budget / 2 / RANGE_BYTES).clamp(RANGES.0, RANGES.1);
         // Two successive ranges do not fit into one, so there are at most `most` of them.
         let fits = (2 * self.budget).max(2 * range.size(&self.sizes).bytes() / (most - 1));
-        let (mut narrower, mut start) = (Vec::new(), range.parts.start);
+        let mut narrower = Vec::new();
+        let mut start = range.parts.start;
         let of_range = self.spill.shared_by(2 * most);
         while start < range.parts.end {
             let mut size = FeatureSize::default();

@@ -23,7 +23,7 @@ pub struct ViewChange {
     pub after: Option<Removed>,
 }
 
-/// Matches, classes and documents that have changed, about which it must be decided anew.
+/// Matches, classes and documents that have changed, so that they must be decided anew.
 #[derive(Clone, Default)]
 pub(super) struct Touched {
     /// Documents that begin to match, or match no more: each pair once, by the names of their classes.
@@ -46,13 +46,13 @@ impl Touched {
 /// The decisions about all documents, by one threshold and one keep order.
 ///
 /// **Method.** The greedy rule lets a document go if one that comes before it in keep order matches it and stays. So a decision
-/// depends on earlier documents alone, and when matches change, the later document of each is decided anew, in keep order; if it
-/// goes now and stayed before, or the other way round, those behind it that match it are, too. A document whose decision has not changed
-/// is as far as this goes, however large its cluster is: one more link of a chain costs two documents, and a leaf of a hub one.
-/// (The rule is the lexicographically first maximal independent set. Censor-Hillel, Haramaty and Karnin, Optimal Dynamic Distributed MIS,
-/// 2016, maintain it so, and show that in a random order a change decides one document in expectation.)
+/// depends on earlier documents alone, and when matches change, the later document of each is decided anew, in keep order; if it goes now
+/// and stayed before, or the other way round, those behind it that match it are, too. This stops at documents whose decision has not
+/// changed, however large the cluster is: a new link of a chain costs two documents, and a new leaf of a hub one. (The rule is the
+/// lexicographically first maximal independent set. Censor-Hillel, Haramaty and Karnin, Optimal Dynamic Distributed MIS, 2016, maintain
+/// it so, and show that in a random order a change decides one document in expectation.)
 ///
-/// A class of identical documents is decided about as one, at the place of its best document.
+/// A class of identical documents is decided as one document, at the place of its best one.
 ///
 /// Memory: some 16 bytes for each document that goes, and 8 for each class whose best document is not its first one.
 pub(super) struct Decisions {

@@ -18,7 +18,8 @@ use crate::record::DocId;
 use crate::search::crowds::place::Rank;
 use crate::sets::similarity::Similarity;
 
-/// The keys by which documents match whose texts are not known: fingerprints of 64 bits, or hashes of equal texts.
+/// The keys by which documents match if their texts are not known: fingerprints of 64 bits, or hashes of equal
+/// texts.
 #[derive(Clone)]
 pub struct KeyRule {
     /// Makes the keys of fingerprints; `None` if only equal texts match.
@@ -37,7 +38,7 @@ impl KeyRule {
         Some(KeyRule { fingerprints: Some(keys.clone()), distance: keys.distance()? })
     }
 
-    /// Returns the keys of a document, of which a match has one in common.
+    /// Returns the keys of a document. Two documents that match have at least one key in common.
     fn keys(&self, (identity, fingerprint): Identity) -> Vec<u64> {
         let Some(keys) = &self.fingerprints else { return vec![identity] };
         let key = |KeyOfPass { pass, key, .. }| {
@@ -67,10 +68,11 @@ type KeyRows<'s> = VecCollection<'s, ViewTime, (u64, (u32, [u32; 2])), i32>;
 /// those that stay -- keys -/
 /// ```
 ///
-/// **A document is compared with those that stay.** All pairs of a family are its square, and the greedy rule asks for those alone of
-/// which one stays. A document that comes joins these if it stays by its matches with them; one that goes later is taken out, and one that
-/// stays again joins again. They join one by one, then two, four and so on at a time, the first ones in keep order first: what matches these
-/// goes meanwhile. When all that stay have joined, the matches of each of them are known, so the decisions are those by all matches.
+/// **A document is compared with those that stay.** The number of pairs of a family is the square of its size, and the greedy rule needs
+/// only pairs of which one document stays. A document that comes joins those that stay, if it stays by its matches with them. One that goes
+/// later is taken out, and one that stays again joins again. Documents join one by one, then two, four and so on at a time, in keep order:
+/// those that match them go meanwhile. When all that stay have joined, the matches of each are known, so the decisions are the same as by
+/// all matches.
 ///
 /// Memory: 24 bytes for each number of a document, and two rows for each key.
 pub(super) struct KeyFeed {
@@ -172,7 +174,8 @@ impl KeyFeed {
 
     /// Adds a document, as [`LiveView::insert_key`](super::LiveView::insert_key) says.
     pub fn insert(&mut self, doc: DocId, identity: Identity) {
-        let (number, at) = (number(doc), doc.0 as usize);
+        let number = number(doc);
+        let at = doc.0 as usize;
         if at >= self.docs.len() {
             self.docs.resize(at + 1, KeyedDoc::default());
         }
@@ -197,7 +200,7 @@ impl KeyFeed {
     /// Lets documents that wait join those that stay, as many as the round has, and gives all changes to the dataflow, which takes
     /// them as those of a time.
     pub fn flush(&mut self, time: ViewTime) {
-        // Those that come are compared with those that stay before any joins: a copy of many documents never does.
+        // New documents are compared with those that stay before any of them joins, so most copies never join.
         self.round = if std::mem::take(&mut self.changed) > 0 { 0 } else { (2 * self.round).max(1) };
         let mut room = self.round;
         while room > 0

@@ -14,8 +14,9 @@ use crate::sets::similarity::Similarity;
 
 /// Ties of documents, and the changes of a group that the dataflow has not taken yet.
 ///
-/// **Identical documents are a star** around the one that came first, which names the class and has its other matches. When that one
-/// goes and others stay it is a ghost: a row that says so. So one that goes costs a row, and not the matches of the class.
+/// **Identical documents are a star** around the one that came first, which names the class and has its other matches. When that
+/// document is removed and others of its class remain, one row marks it as a ghost. So its removal costs a row, and not the matches
+/// of the class.
 pub(super) struct MatchFeed {
     input: InputSession<ViewTime, (u32, NearRow), i32>,
     /// Rows that the group changes, by document, and how often each comes or goes.
@@ -30,7 +31,7 @@ pub(super) struct MatchFeed {
 /// Changes of the ties of a document, and how often each comes or goes.
 #[derive(Default)]
 struct GroupTies {
-    /// That with the document that names its class. It is looked up for each match.
+    /// The tie with the document that names the class. It is looked up for each match.
     class: Vec<(NearRow, i32)>,
     others: Vec<(NearRow, i32)>,
 }

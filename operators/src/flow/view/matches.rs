@@ -47,7 +47,7 @@ impl ArrangedMatches {
 
     /// Waits until all rows before a time are arranged.
     pub fn wait(&mut self, worker: &mut Worker, time: ViewTime) {
-        // Whoever asks later sees these rows, with this time at the latest.
+        // Later lookups see these rows with this time at the latest.
         let made = [time.saturating_sub(1)];
         self.ties.set_logical_compaction(AntichainRef::new(&made));
         self.ties.set_physical_compaction(AntichainRef::new(&made));

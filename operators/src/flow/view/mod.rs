@@ -6,7 +6,7 @@
 //!                                                                            \-> decide, with another threshold or keep order
 //! ```
 //!
-//! A view decides as [`survivors`](crate::survivors) does, about those documents alone that a change can concern.
+//! A view decides as [`survivors`](crate::survivors) does, but only about documents that a change can affect.
 //! docs/design/live-view.md has the choices and figures.
 
 mod decide;
@@ -134,7 +134,8 @@ impl LiveView {
     /// Makes the changes since the last call one version. Returns the decisions that have changed, in the order of documents.
     ///
     /// Cost: for each match that comes or goes, the matches of the later one of its documents, and those of each document whose
-    /// decision changes. Of documents with keys, several rounds of that: the logarithm of the number that come or stay again.
+    /// decision changes. For documents with keys, this cost arises once a round; the number of rounds is the logarithm of the
+    /// number of documents that come or stay again.
     pub fn commit(&mut self, worker: &mut Worker) -> Vec<ViewChange> {
         let mut changes: BTreeMap<DocId, ViewChange> = BTreeMap::new();
         while self.has_changes() {

@@ -24,7 +24,7 @@ pub(super) struct Tie(u32);
 pub(super) type NearRow = (Tie, u32);
 
 impl Tie {
-    /// Mark of a document with itself: it has gone, and its name stays that of its class.
+    /// Mark of the tie of a document with itself: the document has gone, and still names its class.
     pub const GHOST: Tie = Tie(0);
     /// The document with the lower number names the class of both, which are identical.
     pub const COPY: Tie = Tie(1);

@@ -16,7 +16,7 @@ use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 impl<W: Bits> CandidateSearch for BitSearch<W> {
     type Record = Row<W>;
     type Pass = BlockTable<W>;
-    /// A block has records of very different fingerprints, so who is of a crowd is known by the pairs alone.
+    /// A block has records of very different fingerprints, so only pairs show which documents are of a crowd.
     const CROWDED_KEYS: bool = false;
 
     fn passes(&self) -> Vec<BlockTable<W>> {
@@ -83,7 +83,8 @@ impl<W: Bits> BucketSearch for BitSearch<W> {
         let sides = self.sides;
         rows.sort_unstable_by_key(|(place, row)| (!sides.is_reference(row.doc), place.rank));
         let reference = rows.partition_point(|(_, row)| sides.is_reference(row.doc));
-        // The join wants those of the reference behind the others, and gives their positions back in place of the sketches.
+        // The join needs the rows of the reference behind the others. Positions take the place of the sketches, which the
+        // join returns unchanged.
         let positions = (reference..rows.len()).chain(0..reference);
         let by_position: Vec<Row<W>> = positions.map(|at| Row { sketch: at as u64, ..rows[at].1 }).collect();
         let (mut of_bucket, mut bucket) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Pairs as a search finds them, and crowds: buckets of so many records that not every two of them are compared.
+//! Pairs as a search finds them, and crowds: buckets with too many records to compare every two of them.
 //!
 //! A greedy decision needs one pair for each document that goes: with one that stays. A family of `n` near-equal documents has
 //! `n² / 2` pairs. So the first time a search meets a crowded bucket it compares nothing there and notes the documents. When
@@ -76,9 +76,10 @@ pub(crate) type Family = (u64, DocId);
 pub(crate) struct Crowded {
     /// Documents with a crowded bucket, with the family of each.
     pub docs: HashMap<DocId, Family>,
-    /// Documents that one of the crowd has met and may not ask, each with one of the family of that one.
+    /// Documents that a document of the crowd has met and may not ask, each with a document of the family of
+    /// the asker.
     pub passed: HashMap<DocId, DocId>,
-    /// Documents that did not ask all before them that may match them, or may not have.
+    /// Documents that did not ask every earlier document that may match, or for which this is not known.
     pub cut: HashSet<DocId>,
     /// Where buckets do not tell families: documents of the crowd with another one of the same family.
     linked: HashMap<DocId, DocId>,
@@ -93,7 +94,7 @@ impl Crowded {
         }
     }
 
-    /// Notes that a document has met one before it which it may not ask.
+    /// Notes that a document has met an earlier one that it may not ask.
     fn pass(&mut self, asker: DocId, leader: DocId) {
         let family = self.docs.get(&asker).map_or(asker, |(_, first)| *first);
         self.passed.insert(leader, family);
@@ -108,7 +109,7 @@ impl Crowded {
         }
     }
 
-    /// Returns the first document of a family of which one is known.
+    /// Returns the first known document of the family of `doc`.
     pub fn first_of(&mut self, mut doc: DocId) -> DocId {
         while let Some(&above) = self.linked.get(&doc) {
             let Some(&next) = self.linked.get(&above) else { return above };

@@ -11,7 +11,8 @@ use crate::sets::{Rule, SetKind, Sets};
 /// Place of a document in keep order: the least comes first.
 pub type Rank = (u64, DocId);
 
-/// Whom a document has been compared with in the last round in which it took part. Documents are asked in this order.
+/// The documents that a document was compared with in the last round in which it took part. Documents are asked in
+/// this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// With all before it that stayed.
@@ -106,8 +107,8 @@ impl KeepPlace {
     /// Number of words of a folded sketch.
     pub(super) const FOLDED_WORDS: usize = WORDS / 2;
 
-    /// Returns in how many bits the sketch of another document may differ that matches by this rule, and to which this one is as similar
-    /// as to that for which it goes. For `None` see `largest_distance`.
+    /// Returns in how many bits the sketches of this and another document may differ, if the two match by this rule and are at least as
+    /// similar as this one and the document for which it goes. For `None` see `largest_distance`.
     pub(super) fn distance_to_match(&self, other: &KeepPlace, rule: &Rule) -> Option<u32> {
         self.largest_distance(other, rule, self.gone.map(|(found, _)| found))
     }
@@ -123,8 +124,8 @@ impl KeepPlace {
         self.largest_distance(other, rule, Some(more)).is_some_and(|most| apart <= most)
     }
 
-    /// Returns in how many bits the sketches of two documents may differ that match by this rule, with at least this similarity;
-    /// `None` if they cannot match by their sizes, and any number if their sketches tell nothing. Cost: 10 ns.
+    /// Returns in how many bits the sketches of two documents may differ if the documents match by this rule with at least this
+    /// similarity. Returns `None` if their sizes rule a match out, and `u32::MAX` if their sketches tell nothing. Cost: 10 ns.
     fn largest_distance(&self, other: &KeepPlace, rule: &Rule, found: Option<Similarity>) -> Option<u32> {
         let (one, other) = (self.sketch, other.sketch);
         let (a, b) = (one.size(), other.size());
@@ -271,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sketches_tell_no_match_apart(
+        fn sketches_rule_out_no_match(
             text in prop::collection::vec(0..40_u8, 1..300),
             flips in prop::collection::vec((0..300_usize, 0..40_u8), 0..60),
             least in prop::sample::select(vec!["0.1", "0.5", "0.8", "1"]),
@@ -331,7 +332,7 @@ mod tests {
         }
 
         #[test]
-        fn stretches_tell_no_match_apart(
+        fn stretches_rule_out_no_match(
             text in prop::collection::vec(0..400_u16, 60..200),
             edits in prop::collection::vec((0..200_usize, 0..400_u16, 0..3_u8), 0..30),
             swap in prop::option::of((0..200_usize, 0..200_usize)),

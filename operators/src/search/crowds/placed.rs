@@ -168,7 +168,8 @@ impl<S: BucketSearch> BucketWalk<'_, S> {
     /// Lets a record ask those before it, of each standing. Returns the number of pairs compared.
     fn ask(&mut self, at: usize, leaders: &mut [Leaders; 3], found: &mut PairSink) -> u64 {
         let (place, record) = &self.records[at];
-        let (doc, mut met) = (S::doc(record), std::mem::take(&mut self.met));
+        let doc = S::doc(record);
+        let mut met = std::mem::take(&mut self.met);
         let most = most(doc, (*place, self.crowded), found);
         let (mut compared, mut cut) = (0, false);
         for (standing, leaders) in Standing::ALL.into_iter().zip(leaders) {

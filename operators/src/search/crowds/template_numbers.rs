@@ -21,8 +21,8 @@ const LEAST: usize = 3;
 pub struct TemplateNumbers([u32; MOST]);
 
 impl TemplateNumbers {
-    /// Takes numbers, sorted, in which another text must agree to match. There are none if so few or so many are given that they decide
-    /// nothing.
+    /// Takes sorted numbers, most of which another text must share to match. Keeps none if there are too few or too many of them to
+    /// decide anything.
     pub fn new(numbers: &[u64]) -> Self {
         let mut hashes = [0; MOST];
         if (LEAST..=MOST).contains(&numbers.len()) {

@@ -234,7 +234,8 @@ impl<X: RowExchange, D: FnMut(&WordRow, &WordRow) -> bool> CopySearch<X, D> {
         self.load.largest_bucket = self.load.largest_bucket.max(rows.len() as u64);
         let mut kept = Vec::<WordRow>::with_capacity(rows.len());
         // All fingerprints that are looked at lie side by side.
-        let (mut fingerprints, mut looked) = (Vec::with_capacity(rows.len()), 0);
+        let mut fingerprints = Vec::with_capacity(rows.len());
+        let mut looked = 0;
         for row in rows {
             let duplicate_of = fingerprints.iter().enumerate().position(|(at, fingerprint)| {
                 (fingerprint ^ row.fingerprint) & on == 0 && {

@@ -90,7 +90,8 @@ pub struct Zhou {
 impl Zhou {
     /// Returns the row of a cleaned text. A repeated word is counted each time in the fingerprint.
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
-        let (mut tally, mut words) = (BitCounts::<u64>::default(), Vec::new());
+        let mut tally = BitCounts::<u64>::default();
+        let mut words = Vec::new();
         self.features.slices(text, |word| {
             tally.add(word_hash(word, self.hash, self.fold).into());
             words.push(hash::word(word.as_bytes(), 0, word.len()));
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_uncounted_is_no_duplicate() {
+    fn pairs_that_the_bound_skips_are_no_duplicates() {
         let set = |of: u64| (1..=5).filter(|word| of >> word & 1 == 1).collect::<Vec<u64>>();
         let zhou = zhou(4, None);
         for (a, b) in (2..64u64).step_by(2).flat_map(|a| (2..64u64).step_by(2).map(move |b| (a, b))) {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_deleted_is_compared_no_more() {
+    fn deleted_documents_are_not_compared_again() {
         for retrieval in ALL {
             let (kept, comparisons) = search(retrieval, &[7; 4], 0, |_, _| true);
             assert_eq!(kept, [0], "{retrieval}");
@@ -243,7 +243,7 @@ mod tests {
         }
 
         #[test]
-        fn deletion_equals_the_book(fingerprints in crowded(), salt in any::<u64>()) {
+        fn deletion_equals_the_definition_of_the_paper(fingerprints in crowded(), salt in any::<u64>()) {
             let duplicate = |a: u64, b: u64| crate::hash::spread(salt ^ (a << 32 | b)) & 7 == 0;
             // The definition: copy by copy, in order, a document is deleted with the first earlier one that
             // is left and has it as a duplicate.

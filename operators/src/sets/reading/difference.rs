@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Similarity;
 
-/// A reason why two texts are different that share most of their features.
+/// A reason why two texts are different although they share most of their features.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TellingDifference {
     /// They are of one template, by their numbers.

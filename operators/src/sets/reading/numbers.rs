@@ -13,7 +13,8 @@ const LEAST_LACKED: usize = 3;
 /// Number of features that a number counts as, if each text has one that the other lacks.
 const FEATURES: usize = 3;
 
-/// Returns how many numbers two texts share at the least that are of no template, by the count of the one that has fewer.
+/// Returns the least count of numbers that two texts share if they are not of one template. `fewer`: the count of numbers
+/// of the text that has fewer.
 pub fn least_shared(fewer: usize) -> usize {
     fewer.saturating_sub((LEAST_LACKED - 1).max(fewer / 3))
 }
@@ -33,7 +34,7 @@ impl NumbersOfPair {
         NumbersOfPair { counts: [a.len(), b.len()], shared: shared_with_repetitions(a, b) }
     }
 
-    /// Returns how many features each text has more that the other lacks, for the numbers in which they differ.
+    /// Returns how many features the numbers that differ count as: each text has as many that the other lacks.
     pub fn differing_features(self) -> usize {
         FEATURES * self.lacked()
     }

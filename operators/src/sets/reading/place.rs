@@ -12,7 +12,7 @@ pub(super) const WORD: usize = 3;
 pub(super) const SHORT: usize = 40 * WORD;
 /// Length of a text in which one number, denial or opposite decides.
 pub(super) const LONG: usize = 300 * WORD;
-/// Length of a stretch that is one thing that is said.
+/// Length of a stretch that states a single thing.
 pub(super) const PHRASE: usize = 6 * WORD;
 
 /// A place where two texts differ, with what is known of it.

@@ -12,19 +12,21 @@ use crate::sets::similarity::Overlap;
 const PAGE: usize = 100 * WORD;
 /// Least share of stretches of three units that two pieces of code, or two pages, have in common.
 pub(super) const ALIKE: Similarity = Similarity::millionths(860_000);
-/// The same of code of which more than a sixth is numbers.
+/// The same share for code of which more than a sixth is numbers.
 const TABLES_ALIKE: Similarity = Similarity::millionths(950_000);
-/// The same of two texts of words that are shorter than a page.
+/// The same share for two texts of words that are shorter than a page.
 const SHORT_ALIKE: Similarity = Similarity::millionths(800_000);
-/// The same between what two texts begin and end with, where frames of other sites stand, and at the least of the whole.
+/// The same share for the part between the beginnings and the ends, where frames of other sites stand, and the least
+/// share of the whole texts then.
 const FRAMED_ALIKE: [Similarity; 2] = [Similarity::millionths(970_000), Similarity::millionths(650_000)];
 /// Share of the stretches of the smaller text that a longer version of it has.
 const CONTAINED: Similarity = Similarity::millionths(900_000);
-/// Number of Chinese characters of an article, of which two editions share this much, or one has nearly all of the other.
+/// Number of Chinese characters of an article, and the least shares of two editions: of both, or of the smaller one in
+/// the larger.
 const ARTICLE: usize = 200 * WORD;
 const ARTICLE_ALIKE: Similarity = Similarity::millionths(720_000);
 const ARTICLE_CONTAINED: Similarity = Similarity::millionths(930_000);
-/// Share of its stretches that the smaller of two Chinese texts has in common with the other one, at the least.
+/// Least share of the stretches of the smaller of two Chinese texts that the other one has too.
 const POST_CONTAINED: Similarity = Similarity::millionths(660_000);
 
 /// Returns the stretches of three units of a text, as hashes, in its order.
@@ -35,8 +37,8 @@ pub(super) fn stretches(text: &[TextUnit]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Returns how many stretches of three units two texts of words have in common at the least, if these do not tell them
-/// apart. `counts`: those of the stretches of both.
+/// Returns the least number of common stretches of three units with which two texts of words are not told apart by
+/// them. `counts`: the numbers of stretches of both texts.
 pub fn least_in_common(counts: [usize; 2]) -> usize {
     let [a, b] = counts;
     let framed = FRAMED_ALIKE[1].least_shared(Overlap::Jaccard, a, b);
@@ -85,13 +87,14 @@ impl Runs {
         }
     }
 
-    /// Returns that two pieces of code have too little in common. `table`: whether they consist of numbers.
+    /// Returns the difference if two pieces of code have too little in common. `table`: whether they consist
+    /// of numbers.
     pub fn of_code(&self, table: bool) -> Option<TellingDifference> {
         let least = if table { TABLES_ALIKE } else { ALIKE };
         (self.alike < least).then_some(TellingDifference::Runs(self.alike))
     }
 
-    /// Returns that two long texts of words have too little in common.
+    /// Returns the difference if two long texts of words have too little in common.
     pub fn of_words(&self, common: usize) -> Option<TellingDifference> {
         let [smaller, larger] = self.sizes;
         let alike = self.alike >= if common < PAGE { SHORT_ALIKE } else { ALIKE };
@@ -102,8 +105,8 @@ impl Runs {
         (!same).then_some(TellingDifference::Runs(self.alike))
     }
 
-    /// Returns that two Chinese texts have too little in common: of two articles one is no edition of the other, or of two
-    /// shorter texts neither is a part of the other.
+    /// Returns the difference if two Chinese texts have too little in common: two articles are not editions of each other,
+    /// or the smaller of two shorter texts is no part of the other.
     pub fn of_characters(&self, common: usize) -> Option<TellingDifference> {
         let same = match common {
             ARTICLE.. => self.alike >= ARTICLE_ALIKE || self.contained >= ARTICLE_CONTAINED,

@@ -10,8 +10,8 @@ use super::words::WordTables;
 const TITLE: usize = 16;
 const SUBJECT_PLACES: usize = 3;
 
-/// Returns that the titles of two texts name other things: other bodies of one kind, as by what follows the names, or things
-/// that the texts name at further places too, or, if `alone`, whatever stands there.
+/// Returns the difference if the titles of two texts name different things. The names are of bodies of one kind, as the
+/// words behind them say, or the texts repeat them at further places. If `alone`, any two names count.
 pub(super) fn subject(words: &WordTables, places: &[Place], alone: bool) -> Option<TellingDifference> {
     let title = places.first().filter(|title| title.before < TITLE && title.lengths[1] <= PHRASE)?;
     let is_name = |side: &[TextUnit]| {
@@ -27,7 +27,8 @@ pub(super) fn subject(words: &WordTables, places: &[Place], alone: bool) -> Opti
     (names && (other || again() >= SUBJECT_PLACES)).then_some(TellingDifference::Subject)
 }
 
-/// Returns that the titles of two texts name other things, where the texts are too long to be aligned as a whole.
+/// Returns the difference if the titles of two texts name different things, for texts that are too long to be
+/// aligned as a whole.
 pub(super) fn other_titles(words: &WordTables, a: &[TextUnit], b: &[TextUnit]) -> Option<TellingDifference> {
     let [a, b] = [a, b].map(|text| &text[..text.len().min(4 * TITLE)]);
     let hunks = align(a, b)?;

@@ -16,8 +16,8 @@ pub struct PairReader {
     words: Option<WordTables>,
 }
 
-/// Length of what two texts of words have in common from which on they are compared by their stretches, and length of both from which
-/// on they are, whatever they have in common.
+/// Length of the common part from which on two texts of words are compared by their stretches; and length of both texts from which on
+/// they are, whatever they have in common.
 const MANY_WORDS: usize = 40 * WORD;
 const MOST_WORDS: usize = 2 * MANY_WORDS;
 /// Largest number of units of a text whose stretches are looked at before it is read: of larger ones sketches tell little. Two such
@@ -37,7 +37,8 @@ impl PairReader {
         PairReader { words: None }
     }
 
-    /// Whether a text of one template with others matches none of those for which this is true too, whatever they have in common.
+    /// Whether the numbers of a text decide: it matches no text of its template for which this is true too, whatever the two have
+    /// in common.
     pub fn decides_by_numbers(&self, text: &ReadText) -> bool {
         let long = || length(&text.tokens) >= MANY_WORDS;
         self.words.is_none() || !(text.code || is_wordy(&text.tokens) && long())
@@ -79,7 +80,8 @@ impl PairReader {
         }
         let Some(hunks) = align(ta, tb) else {
             let least = if code { ALIKE } else { UNREAD_ALIKE };
-            // Texts of few distinct features, such as those of genes, have nearly all of them whatever they say.
+            // Texts with few distinct features, such as gene sequences, share nearly all of them, whatever they
+            // say.
             let common = common_units(ta, tb);
             let alike = similarity.min(Similarity::ratio(common, ta.len() + tb.len() - common));
             let unlike = || (alike < least).then_some(TellingDifference::Runs(alike));

@@ -1,5 +1,5 @@
-//! Recognises what a site, and not the author, has put into a text: tags of HTML, links, topics, names, emoticons, cards
-//! counters, and the heads of reposts. Nothing is recognised by its place alone. Source: docs/design/auto.md.
+//! Recognises what a site, and not the author, has put into a text: tags of HTML, links, topics, names, emoticons,
+//! cards, counters, and the heads of reposts. Nothing is recognised by its place alone. Source: docs/design/auto.md.
 
 mod counter_words;
 mod counters;
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_alike_stays() {
+    fn text_that_resembles_additions_of_a_site_stays() {
         for text in [
             "设实数a<b，故c>0。",
             "Vec<String> 和 Vec<u8>，Option<S> or Box<dyn Fn(a) -> b>",

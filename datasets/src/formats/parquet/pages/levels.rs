@@ -70,7 +70,8 @@ fn bits(most: i16) -> usize {
 
 /// Counts the numbers of `bits` bits in runs.
 fn count(runs: &[u8], bits: usize) -> u64 {
-    let (mut reader, mut count) = (Thrift::new(runs), 0_u64);
+    let mut reader = Thrift::new(runs);
+    let mut count = 0_u64;
     while let Ok(head) = reader.varint() {
         let left = (runs.len() - reader.position()) as u64;
         let (numbers, bytes) = match head & 1 {

@@ -146,7 +146,8 @@ impl Columns {
     /// Finds the starts of the pages, from page header to page header. This fetches the whole column chunk.
     pub(super) fn page_starts(&self, column: usize) -> PageStarts {
         let mut pages = PageHeaders::of(&self.chunks, self.metadata.row_group(0).column(column));
-        let (mut starts, mut row) = (PageStarts::default(), 0u64);
+        let mut starts = PageStarts::default();
+        let mut row = 0u64;
         loop {
             match pages.next() {
                 Ok(None) => return starts,

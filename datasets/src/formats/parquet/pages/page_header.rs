@@ -44,7 +44,8 @@ impl PageHeader {
 
     pub fn read(bytes: &[u8]) -> Result<PageHeader, BadThrift> {
         let mut header = PageHeader { page_type: -1, ..PageHeader::default() };
-        let (mut sizes, mut thrift) = ([None; 2], Thrift::new(bytes));
+        let mut sizes = [None; 2];
+        let mut thrift = Thrift::new(bytes);
         let positive = |value: i64| u64::try_from(value).map_err(|_| BadThrift::Invalid("a negative length"));
         thrift.fields(|thrift, number, _| {
             match number {

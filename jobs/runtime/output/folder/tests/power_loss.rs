@@ -68,7 +68,7 @@ fn changes(overwrite: bool) -> u64 {
 }
 
 #[test]
-fn power_may_go_at_any_step() {
+fn a_power_loss_at_any_step_leaves_no_broken_output() {
     for overwrite in [false, true] {
         let allowed: &[&str] = if overwrite { &["old", "new"] } else { &["new"] };
         for changes in 0..=changes(overwrite) {
@@ -87,7 +87,7 @@ fn power_may_go_at_any_step() {
 }
 
 #[test]
-fn power_may_go_again_at_any_step_of_the_run_that_resumes() {
+fn a_power_loss_at_any_step_of_the_resumed_run_leaves_no_broken_output() {
     for overwrite in [false, true] {
         let allowed: &[&str] = if overwrite { &["old", "new"] } else { &["new"] };
         let all = changes(overwrite);
