@@ -1,7 +1,7 @@
 //! The join: finds candidates in the map output, among the first ones of identical documents.
 
 use anyhow::Result;
-use operators::flow::{CandidateJoin, Candidates, PlaceOf, PrefixJoin, RecordSink, Skew};
+use operators::flow::{CandidateJoin, Candidates, PlaceOf, PrefixJoin, RecordSink, Skew, total};
 use operators::search::crowds::Asks;
 use operators::search::crowds::placed::PlacedSearch;
 use operators::search::map_records::records;
@@ -101,32 +101,36 @@ impl SearchVisitor for JoinFirsts<'_> {
         let JoinFirsts { worker, mapped, copies, earlier, asks } = self;
         let kept = search.clone();
         let mut join = CandidateJoin::new(search, Skew::default(), &mapped.search.spill).asking(asks);
-        for (number, pass) in (0..).zip(join.passes()) {
-            let section = S::section(&pass);
-            let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
-                let mut firsts = copies.walk();
-                mapped.section(worker, section, |worker, frame| {
-                    let of_firsts = records(frame).filter(|record| firsts.is_first(S::doc(record)));
-                    of_firsts.for_each(|record| each(worker, record));
-                })
-            };
-            join.pass(worker, &pass, &mut |worker, each| {
-                earlier.records(worker, section, &mut |worker, bytes| {
+        let scan = |worker: &mut Worker, pass: &S::Pass, each: RecordSink<S::Record>| {
+            let mut firsts = copies.walk();
+            mapped.section(worker, S::section(pass), |worker, frame| {
+                let of_firsts = records(frame).filter(|record| firsts.is_first(S::doc(record)));
+                of_firsts.for_each(|record| each(worker, record));
+            })
+        };
+        let docs = mapped.docs_of(worker)? as usize;
+        let docs = total(worker, docs);
+        let passes = join.passes();
+        for some in passes.chunks(join.at_once(worker, docs)) {
+            join.passes_at_once(worker, some, &mut |worker, number, each| {
+                earlier.records(worker, S::section(&some[number]), &mut |worker, bytes| {
                     records(bytes).for_each(|record| each(worker, record));
                 })?;
-                scan(worker, each)
+                scan(worker, &some[number], each)
             })?;
+        }
+        for (number, pass) in (0..).zip(&passes) {
             let of_pass = KeptPass {
                 number,
-                section,
-                key_bits: S::key_bits(&pass),
+                section: S::section(pass),
+                key_bits: S::key_bits(pass),
                 keys: &|bytes, each| {
-                    records(bytes).for_each(|record| each(NewKey::new::<S>(&pass, &record)));
+                    records(bytes).for_each(|record| each(NewKey::new::<S>(pass, &record)));
                 },
                 distance: &|one, other| kept.key_distance(one, other),
             };
             earlier.meet(worker, &of_pass, &mut |worker, each| {
-                scan(worker, &mut |_, record| each(NewKey::new::<S>(&pass, &record)))
+                scan(worker, pass, &mut |_, record| each(NewKey::new::<S>(pass, &record)))
             })?;
         }
         earlier.end_passes(kept.sieve())?;
@@ -155,17 +159,20 @@ impl SearchVisitor for JoinCrowd<'_> {
         let JoinCrowd { worker, mapped, crowd, place, asks, earlier } = self;
         let search = PlacedSearch::new(search, &mapped.search.method.rule);
         let mut join = CandidateJoin::new(search, Skew::default(), &mapped.search.spill).asking(asks);
-        for pass in join.passes() {
-            let section = S::section(&pass);
-            let scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
-                earlier.records(worker, section, &mut |worker, bytes| {
-                    records(bytes).for_each(|record| each(worker, record));
-                })?;
-                mapped.section(worker, section, |worker, frame| {
-                    records(frame).for_each(|record| each(worker, record));
-                })
-            };
-            join.pass(worker, &pass, &mut |worker, each| {
+        let scan = |worker: &mut Worker, section, each: RecordSink<S::Record>| {
+            earlier.records(worker, section, &mut |worker, bytes| {
+                records(bytes).for_each(|record| each(worker, record));
+            })?;
+            mapped.section(worker, section, |worker, frame| {
+                records(frame).for_each(|record| each(worker, record));
+            })
+        };
+        let of_crowd = if asks == Asks::Staying { crowd.docs().len() } else { crowd.taking_part() };
+        let of_crowd = total(worker, of_crowd);
+        for some in join.passes().chunks(join.at_once(worker, of_crowd)) {
+            join.passes_at_once(worker, some, &mut |worker, number, each| {
+                let section = S::section(&some[number]);
+                let scan = |worker: &mut Worker, each: RecordSink<S::Record>| scan(worker, section, each);
                 crowd.records(worker, section, (S::doc, place), scan, each)
             })?;
         }

@@ -10,7 +10,7 @@
 
 use anyhow::Result;
 use operators::DocId;
-use operators::flow::{FoundMatches, PrefixJoin, Verify, total};
+use operators::flow::{FoundMatches, PrefixJoin, Verify, totals};
 use operators::search::PassLoad;
 use operators::search::crowds::Asks;
 use timely::worker::Worker;
@@ -113,7 +113,7 @@ impl Matched {
             Round::First => self.crowd.begin(FIRST.div_ceil(worker.peers() as u64)),
             Round::Asked { new, cut } => {
                 let counts = [new, cut.len(), self.crowd.taking_part(), self.crowd.waiting()];
-                let [new, all_cut, taking_part, waiting] = counts.map(|count| total(worker, count));
+                let [new, all_cut, taking_part, waiting] = totals(worker, counts);
                 self.crowd.settle(&cut, IN_VAIN * new <= all_cut);
                 if waiting > 0 && UNSETTLED_PART * all_cut <= taking_part {
                     self.crowd.grow(GROWTH);

@@ -18,7 +18,7 @@ pub use crate::search::prefix::index::LookupMarks;
 pub use class_sums::ClassSums;
 pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, SortedValues};
 pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, SortingShuffle, shuffle};
-pub use exchange::sum::{sum, total};
+pub use exchange::sum::{sum, total, totals};
 pub use join::candidates::{CandidateJoin, Candidates, PlaceOf};
 pub use join::identity::collapse;
 pub use join::prefix::PrefixJoin;

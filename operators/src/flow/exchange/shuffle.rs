@@ -155,7 +155,7 @@ pub(crate) fn shuffle_into<R: Record, E>(
 }
 
 /// Returns the number of records of a round.
-fn round_of<R>(budget: Option<usize>) -> usize {
+pub(crate) fn round_of<R>(budget: Option<usize>) -> usize {
     (round_bytes(budget.map(|bytes| bytes / 4)) / size_of::<R>()).max(1)
 }
 

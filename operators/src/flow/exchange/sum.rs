@@ -50,8 +50,17 @@ fn exchange(
 
 /// Returns the sum of the counts of all workers.
 pub fn total(worker: &mut Worker, count: usize) -> u64 {
-    let to_each = (0..worker.peers() as u64).map(|to| (to, count as u64));
-    shuffle(worker, "Count", to_each, |&(to, _): &(u64, u64)| to).into_iter().map(|(_, count)| count).sum()
+    let [total] = totals(worker, [count]);
+    total
+}
+
+/// Returns the sums of the counts of all workers, at the cost of one [`total`].
+pub fn totals<const N: usize>(worker: &mut Worker, counts: [usize; N]) -> [u64; N] {
+    let peers = worker.peers() as u64;
+    let counts = counts.map(|count| count as u64);
+    let to_each = (0..peers).map(|to| (to, counts));
+    let arrived = shuffle(worker, "Count", to_each, |&(to, _): &(u64, [u64; N])| to);
+    arrived.into_iter().fold([0; N], |sums, (_, counts)| std::array::from_fn(|at| sums[at] + counts[at]))
 }
 
 /// Waits until all workers have come here.

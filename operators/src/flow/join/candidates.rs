@@ -5,7 +5,9 @@ use std::mem;
 use timely::worker::Worker;
 
 use super::reader_crowd::ReaderCrowd;
-use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle_into};
+use crate::flow::exchange::buffer::ExchangeBuffer;
+use crate::flow::exchange::channel::Channel;
+use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, round_of, shuffle_into};
 use crate::flow::exchange::sum::total;
 use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
@@ -77,19 +79,19 @@ pub type PlaceOf<'a> = dyn Fn(DocId) -> Option<KeepPlace> + 'a;
 /// worker sends as well, 24 bytes for each pair, and 6 MiB for those that were found last. With a budget, that budget:
 /// records beyond it are sorted by key on disk, and are given to the search some keys at a time.
 pub struct CandidateJoin<S: CandidateSearch> {
-    search: S,
+    pub(super) search: S,
     skew: Skew,
     /// Budget of the records of a pass.
-    of_records: SpillBudget,
+    pub(super) of_records: SpillBudget,
     /// Budget of one holder.
     of_holder: SpillBudget,
     /// Buffers for the records that this worker sends and for those that arrive, which are used again in the
     /// next pass.
     sent: Vec<S::Record>,
     arrived: Vec<S::Record>,
-    found: PairSink,
-    load: PassLoad,
-    loads: Vec<PassLoad>,
+    pub(super) found: PairSink,
+    pub(super) load: PassLoad,
+    pub(super) loads: Vec<PassLoad>,
 }
 
 impl<S: CandidateSearch> CandidateJoin<S> {
@@ -150,7 +152,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
 
     /// Returns the bounds above which a key is heavy. The records of a crowded key are hardly compared, so they need only be spread if
     /// they do not fit.
-    fn skew(&self) -> Skew {
+    pub(super) fn skew(&self) -> Skew {
         match self.found.asks() {
             Asks::Nearest | Asks::Staying if S::CROWDED_KEYS => Skew { least_rows: u64::MAX, ..self.skew },
             _ => self.skew,

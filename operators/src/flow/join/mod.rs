@@ -6,3 +6,4 @@ pub(crate) mod candidates;
 pub(crate) mod identity;
 pub(crate) mod prefix;
 mod reader_crowd;
+mod several_passes;
