@@ -4,6 +4,8 @@
 //! Each must exit with 0, or with 3 if it ends with `# exit code 3`. Other lines of these blocks show output,
 //! which is not compared.
 
+mod formats;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

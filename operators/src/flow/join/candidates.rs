@@ -5,9 +5,7 @@ use std::mem;
 use timely::worker::Worker;
 
 use super::reader_crowd::ReaderCrowd;
-use crate::flow::exchange::buffer::ExchangeBuffer;
-use crate::flow::exchange::channel::Channel;
-use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, round_of, shuffle_into};
+use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle_into};
 use crate::flow::exchange::sum::total;
 use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
