@@ -13,7 +13,7 @@ use bytes::Bytes;
 use cluster::{Group, Stores};
 use operators::hash::{self, Identity};
 use operators::text::ignored_lines::{IgnoredLines, hash_lines};
-use operators::{MergeCursor, SpillBudget};
+use operators::{MergeCursor, SpillBudget, memory_plan};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -35,8 +35,6 @@ const HASHES: &str = "hash";
 /// Name of the column of numbers of documents.
 const DOCUMENTS: &str = "documents";
 
-/// Part of the memory of a process that the list may take, as a divisor.
-const LIST_SHARE: usize = 8;
 /// Number of sorts that the lines of a process are divided between, by ranges of their hashes.
 const SORTS: usize = 16;
 /// Number of lines that a process sends at once, about.
@@ -136,7 +134,7 @@ fn merge(
 
 /// Returns the number of lines that a list may have.
 fn most_lines(process: &SpillBudget) -> usize {
-    process.budget().map_or(usize::MAX, |bytes| bytes / LIST_SHARE / IgnoredLines::LINE_BYTES)
+    process.budget().map_or(usize::MAX, |bytes| bytes / memory_plan::LINE_LIST / IgnoredLines::LINE_BYTES)
 }
 
 /// Divides all hashes into `ranges` ranges of one size, and returns the number of the range that has a hash.
@@ -334,7 +332,7 @@ mod tests {
             let spill = SpillBudget::new(&std::env::temp_dir(), bytes);
             merge(&sorts(bytes), 2500, least, (&Group::alone(1), &spill))
         };
-        let fits = 250 * LIST_SHARE * IgnoredLines::LINE_BYTES;
+        let fits = 250 * memory_plan::LINE_LIST * IgnoredLines::LINE_BYTES;
         for bytes in [None, Some(fits)] {
             let list = count(bytes, 4).unwrap();
             assert_eq!(list.0.len(), 250);

@@ -31,7 +31,9 @@ pub use record::{Doc, DocBatch, DocId, Merit, Pair, Priority, Record, Reject, Ro
 pub use sets::feature_counts::{Counting, FeatureCounts};
 pub use sets::packed_match::{pack_apart, unpack_apart};
 pub use sets::similarity::{Overlap, Similarity, jaccard, shared};
-pub use spill::{ExternalSort, GrowingFile, MergeCursor, Sorted, SpillBudget, Spilled, Spool, ValueFile};
+pub use spill::{
+    ExternalSort, GrowingFile, MergeCursor, Sorted, SpillBudget, Spilled, Spool, ValueFile, memory_plan,
+};
 pub use units::{
     FirstUnit, KeptUnit, NearUnit, RepeatedUnit, UnitOccurrence, UnitPlace, each_first, each_renamed,
     each_repeat,

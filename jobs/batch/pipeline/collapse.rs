@@ -1,9 +1,9 @@
 //! Collapses identical documents by their identities: the first of them stands for all.
 
 use anyhow::Result;
-use operators::ExternalSort;
 use operators::flow::collapse as collapse_identities;
 use operators::search::map_records::records;
+use operators::{ExternalSort, memory_plan};
 use timely::worker::Worker;
 
 use super::earlier::Earlier;
@@ -13,8 +13,7 @@ use super::mapped::Mapped;
 /// Finds the documents of this worker that are identical to an earlier one, by their identities, which are the first section
 /// of the map output.
 pub(super) fn collapse(worker: &mut Worker, mapped: &Mapped, earlier: &dyn Earlier) -> Result<IdenticalDocs> {
-    // One holder for the identities of this worker, and two for those that come to it.
-    let budget = mapped.search.spill.shared_by(3);
+    let budget = mapped.search.spill.shared_by(memory_plan::COLLAPSE);
     let mut identities = ExternalSort::new(&budget);
     mapped.section(worker, 0, |_, frame| identities.extend(records(frame)))?;
     Ok(IdenticalDocs(collapse_identities(worker, identities, &budget, earlier.texts_of_identities())?))

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use operators::FeatureCounts;
 use operators::hash::Identity;
 use operators::search::Search;
 use operators::search::map_records::StoredText;
+use operators::{FeatureCounts, memory_plan};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
@@ -28,10 +28,6 @@ pub(super) struct Head {
     pub rejects: Rejects,
 }
 
-/// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
-/// anything else is held.
-const COUNTERS_SHARE: usize = 2;
-
 /// References to the counters that the workers of this process share, if the search counts any. Each worker takes
 /// its own and drops them after their last use, to free the counters.
 pub(super) struct FeatureCounters(Mutex<Vec<CountersOfWorker>>);
@@ -52,8 +48,10 @@ impl FeatureCounters {
             _ => 0,
         };
         let marks = method.rule.needs_lookup_marks();
-        let most =
-            search.spill.budget().map(|bytes| workers * bytes / COUNTERS_SHARE / (1 + usize::from(marks)));
+        let most = search
+            .spill
+            .budget()
+            .map(|bytes| workers * bytes / memory_plan::COUNTERS / (1 + usize::from(marks)));
         let counts = || Arc::new(FeatureCounts::of_corpus(search.run.plan.text_bytes, most));
         let counters =
             (workers > 0).then(|| CountersOfWorker { features: counts(), lookups: marks.then(counts) });

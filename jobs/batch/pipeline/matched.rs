@@ -9,10 +9,10 @@
 //! docs/design/rounds.md proves that the same documents stay, for the same ones, as if all pairs were compared.
 
 use anyhow::Result;
-use operators::DocId;
-use operators::flow::{FoundMatches, PrefixJoin, Verify, totals};
+use operators::flow::{FoundMatches, PrefixJoin, totals};
 use operators::search::PassLoad;
 use operators::search::crowds::Asks;
+use operators::{DocId, memory_plan};
 use timely::worker::Worker;
 
 use super::corpus_search::SearchResult;
@@ -81,7 +81,7 @@ impl Matched {
         let reads_texts = matches!(round, Round::First) && mapped.stores_texts;
         let of_worker = reads_texts.then(|| mapped.docs_of(worker)).transpose()?;
         // The verification has a share for names, and the links take two more. What rounds hold is beyond the budget.
-        let share = budget.shared_by(Verify::HOLDERS);
+        let share = budget.shared_by(memory_plan::VERIFY);
         Ok(Matched {
             settled: FoundLinks::new(&share),
             open: FoundLinks::new(&share),
@@ -138,7 +138,7 @@ impl Matched {
         if let Some(names) = names {
             names.scan(|doc, _, merit| Ok(docs.name(worker, doc, sort(doc), merit)?))?;
         }
-        let mut open = FoundLinks::new(&search.spill.shared_by(Verify::HOLDERS));
+        let mut open = FoundLinks::new(&search.spill.shared_by(memory_plan::VERIFY));
         let decisions = docs.finish(worker)?.decide(worker, |batch, send| -> Result<()> {
             for (copies, pairs) in batch.clusters() {
                 let of_pairs = pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);

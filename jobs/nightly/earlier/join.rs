@@ -6,15 +6,13 @@ use anyhow::Result;
 use cluster::runs::{MergedRuns, RunCursor};
 use foldhash::{HashMap, HashSet};
 use operators::sets::small_sketch::{SketchSieve, SmallSketch};
-use operators::{DocId, ExternalSort, MergeCursor, Pair, SpillBudget};
+use operators::{DocId, ExternalSort, MergeCursor, Pair, SpillBudget, memory_plan};
 use timely::worker::Worker;
 
 use super::asking::AskingTexts;
 use crate::state::{EarlierDocs, StateTable, doc_of, number_of};
 use batch::pipeline::{KeptPass, NewKey, NewKeySink};
 
-/// Number of holders that share the budget: the keys of a pass, what was found in all passes, and the candidates.
-const HOLDERS: usize = 3;
 /// Number of kept keys that a key meets from which on those of texts that go are left out at once, and number of new documents that
 /// meet a text up to which all of these are compared with it.
 const CROWDED: usize = 32;
@@ -56,7 +54,7 @@ pub(super) struct EarlierJoin {
 impl EarlierJoin {
     /// Begins without pairs.
     pub fn new(docs: &Arc<EarlierDocs>, spill: &SpillBudget) -> Self {
-        let of_holder = spill.shared_by(HOLDERS);
+        let of_holder = spill.shared_by(memory_plan::STATE_JOIN);
         let found = ExternalSort::new(&of_holder).once();
         let pairs = ExternalSort::new(&of_holder).once();
         EarlierJoin {

@@ -6,14 +6,11 @@ use operators::hash::Identity;
 use operators::search::map_records::{StoredText, records};
 use operators::search::{KeyedSearch, SearchVisitor, TextSearch};
 use operators::sets::small_sketch::SmallSketch;
-use operators::{DocId, ExternalSort, Merit, Record, SpillBudget};
+use operators::{DocId, ExternalSort, Merit, Record, SpillBudget, memory_plan};
 use timely::worker::Worker;
 
 use crate::state::{NightState, RunEntry, RunsOfNight, StateTable, TableWriter, key_of_id};
 use batch::pipeline::{IdenticalDocs, Mapped};
-
-/// Number of holders that share the budget: records that are sent, and those that arrive.
-const HOLDERS: usize = 2;
 
 /// Writes what a state keeps of the documents of this worker. Returns the files.
 pub(super) fn keep(
@@ -159,7 +156,12 @@ fn ranges<R: Record + Ord>(
 ) -> SortingShuffle<R> {
     let peers = worker.peers() as u128;
     let owner = move |row: &R| ((u128::from(high(row)) * peers) >> 64) as u64;
-    SortingShuffle::new(worker, name, owner, ExternalSort::new(&spill.shared_by(HOLDERS)).once())
+    SortingShuffle::new(
+        worker,
+        name,
+        owner,
+        ExternalSort::new(&spill.shared_by(memory_plan::STATE_ROWS)).once(),
+    )
 }
 
 /// Sketches of the sets of one text, whose records come behind each other.

@@ -1,4 +1,5 @@
-//! Data beyond the memory budget: records are spilled to local files, sorted there, and read again in order.
+//! Data beyond the memory budget: records are spilled to local files, sorted there, and read again in order; and the plan by which
+//! steps divide the budget (`memory_plan.rs`).
 //!
 //! This is the only room of the crate that opens files. It uses `record` and `error` alone; `sets`, `search`,
 //! `flow` and the jobs use it.
@@ -6,6 +7,7 @@
 pub(crate) mod budget;
 pub(crate) mod external_sort;
 pub(crate) mod growing_file;
+pub mod memory_plan;
 pub(crate) mod merge;
 pub(crate) mod spool;
 pub(crate) mod value_file;

@@ -30,12 +30,9 @@ use crate::record::Merit;
 use crate::record::{DocId, Pair};
 use crate::sets::packed_match::pack_apart;
 use crate::sets::similarity::Similarity;
+use crate::spill::memory_plan;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
-
-/// Number of holders that share the budget. At most four are filled at once: matches and three sorts of links. The other four leave
-/// room for the links and names that the caller holds.
-const HOLDERS: usize = 8;
 
 /// A match: the two documents, the earlier one first, and its kind.
 type Match = (DocId, (DocId, u64));
@@ -53,7 +50,7 @@ impl FoundMatches {
     /// Opens the exchange. All workers must do this at the same place in their order of shuffles. `spill`: the
     /// budget for all that follows, up to the decisions.
     pub fn new(worker: &mut Worker, spill: &SpillBudget) -> Self {
-        let spill = spill.shared_by(HOLDERS);
+        let spill = spill.shared_by(memory_plan::CLUSTERS);
         let on_the_way =
             SortingShuffle::new(worker, "Matches", |found: &Match| owner(found.0), ExternalSort::new(&spill));
         FoundMatches { forest: Forest::new(&spill), on_the_way, spill }

@@ -14,20 +14,10 @@ use crate::record::{DocId, Pair};
 use crate::search::crowds::place::KeepPlace;
 use crate::search::crowds::{Ask, Asks, PairSink, pair_of};
 use crate::search::{CandidateSearch, PassLoad};
+use crate::spill::memory_plan;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
 
-/// Number of equal parts of a budget: four for the records of a pass, two for the pairs before and after they
-/// are sent to their workers, and two for what a search holds besides.
-pub(crate) const HOLDERS: usize = 8;
-/// Number of those parts that hold the records of a pass.
-const RECORD_HOLDERS: usize = 4;
-/// Part of the budget of a pass that the records of one key may fill, as a divisor. Comparing them needs more
-/// memory.
-const KEY_PARTS: usize = 4;
-/// Least part of the budget of a pass that the records given to the search at once fill, as a divisor, if
-/// there are enough records.
-const AT_ONCE_PARTS: usize = 8;
 /// Number of times that the records of a heavy key are divided by the keys of narrower passes before they
 /// meet in tiles. The number is small because each division sends a record once per narrower pass.
 const SPLITS: u32 = 2;
@@ -95,12 +85,12 @@ pub struct CandidateJoin<S: CandidateSearch> {
 impl<S: CandidateSearch> CandidateJoin<S> {
     /// Makes a join without pairs.
     pub fn new(search: S, skew: Skew, spill: &SpillBudget) -> Self {
-        let of_holder = spill.shared_by(HOLDERS);
+        let of_holder = spill.shared_by(memory_plan::JOIN);
         let found = PairSink::new(search.passes().len(), &of_holder);
         CandidateJoin {
             search,
             skew,
-            of_records: spill.shared_by(HOLDERS / RECORD_HOLDERS),
+            of_records: spill.shared_by(memory_plan::JOIN / memory_plan::JOIN_RECORDS),
             found,
             of_holder,
             sent: Vec::new(),
@@ -170,7 +160,8 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let key = move |record: &S::Record| hash::spread(S::key(&of_pass, record));
         // A record arrives in a tile with its key and the tile's number, and is then copied without them.
         let record_bytes = size_of::<((u64, u64), S::Record)>();
-        let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
+        let fit =
+            self.of_records.budget().map(|bytes| (bytes / memory_plan::RECORDS_OF_KEY / record_bytes) as u64);
         let heavy = match S::PAIRWISE {
             true => self.skew().heavy(worker, fit, |worker, counters| {
                 scan(worker, &mut |_, record| counters.add(key(&record)))
@@ -249,7 +240,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let mut shuffle = SortingShuffle::new(worker, "Key", to, ExternalSort::new(&self.of_records));
         scan(worker, &mut |worker, record| shuffle.send(worker, (S::key(pass, &record), record)))?;
         let mut arrived = shuffle.finish(worker)?;
-        let at_once = bytes / AT_ONCE_PARTS / size_of::<(u64, S::Record)>();
+        let at_once = bytes / memory_plan::RECORDS_AT_ONCE / size_of::<(u64, S::Record)>();
         let mut records = Vec::new();
         arrived.each_group(
             at_once,

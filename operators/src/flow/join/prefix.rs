@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use timely::worker::Worker;
 
-use super::candidates::{CandidateJoin, Candidates, HOLDERS, PlaceOf};
+use super::candidates::{CandidateJoin, Candidates, PlaceOf};
 use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
 use crate::record::Sides;
@@ -17,6 +17,7 @@ use crate::search::{CandidateSearch, PassLoad};
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, Sets};
+use crate::spill::memory_plan;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Join of the sets of the documents of all workers, by a prefix filter.
@@ -47,7 +48,12 @@ pub struct PrefixJoin {
 impl PrefixJoin {
     /// Makes a join without documents.
     pub fn new(rule: Rule, sides: Sides, spill: &SpillBudget) -> Self {
-        PrefixJoin { rule, sides, index: PrefixIndex::new(&spill.shared_by(HOLDERS)), spill: spill.clone() }
+        PrefixJoin {
+            rule,
+            sides,
+            index: PrefixIndex::new(&spill.shared_by(memory_plan::JOIN)),
+            spill: spill.clone(),
+        }
     }
 
     /// Calls `each` with the features to be counted for [`LookupMarks`], which the documents of all workers need
@@ -64,7 +70,7 @@ impl PrefixJoin {
 
     /// Returns a join of those documents alone that `keep` wants.
     pub fn among(self, keep: impl Fn(DocId) -> bool) -> Result<PrefixJoin, Error> {
-        let index = self.index.among(keep, &self.spill.shared_by(HOLDERS))?;
+        let index = self.index.among(keep, &self.spill.shared_by(memory_plan::JOIN))?;
         Ok(PrefixJoin { index, ..self })
     }
 
@@ -155,7 +161,7 @@ fn sift(
     mut pairs: Sorted<Pair>,
     spill: &SpillBudget,
 ) -> Result<Sorted<Pair>, Error> {
-    let of_holder = spill.shared_by(HOLDERS);
+    let of_holder = spill.shared_by(memory_plan::JOIN);
     let (mut sifted, mut folded) = (ExternalSort::new(&of_holder), ExternalSort::new(&of_holder));
     pairs.each(|pair| match pair.distance {
         FOLDED => folded.push(Pair { distance: 0, ..pair }),

@@ -17,6 +17,7 @@ use super::exchange::channel::{ROUND_BYTES, round_bytes};
 use super::exchange::shuffle::Shuffle;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
+use crate::spill::memory_plan;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Returns the similarity of two documents with these features, if they match.
@@ -62,12 +63,6 @@ struct Waiting {
 }
 
 impl Verify {
-    /// Number of holders that share the budget: one for the pairs in parts, two for their features, two for
-    /// two bundles of documents, one for the features of a range of parts while it is divided, one for the pairs
-    /// sorted by their bundles, and one for the names that the caller keeps. Before there are bundles, the
-    /// documents to be read and the records that travel take less than that.
-    pub const HOLDERS: usize = 8;
-
     /// Starts the verification of `pairs`, each of which is given once, on any worker. Also returns the
     /// documents that must be read again: those whose features are to be sent, and those that are to be `named`.
     pub fn new(
@@ -77,7 +72,7 @@ impl Verify {
         matching: Matching,
         spill: &SpillBudget,
     ) -> Result<(Self, WantedDocs), Error> {
-        let spill = spill.shared_by(Verify::HOLDERS);
+        let spill = spill.shared_by(memory_plan::VERIFY);
         let mut wanted = ExternalSort::new(&spill).once();
         let arrived = match spill.budget() {
             None => {
@@ -215,7 +210,7 @@ mod tests {
         const HOLDER_BYTES: usize = 256 << 10;
         let twin = Twin::default();
         let read = twin.read.clone();
-        let spill = twin.budget(Verify::HOLDERS * HOLDER_BYTES);
+        let spill = twin.budget(memory_plan::VERIFY * HOLDER_BYTES);
         timely::execute_directly(move |worker| {
             let pairs = (0..DOCS).flat_map(|a| (a + 1..DOCS).map(move |b| Pair::new(DocId(a), DocId(b), 0)));
             let alike: Similarity = "0.5".parse().unwrap();
