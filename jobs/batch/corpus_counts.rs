@@ -119,7 +119,7 @@ pub fn count(
             // The map stage reads these records again, and reports what cannot be read.
             at.split(number, split.uri(), || {
                 let mut reader = SplitReader::new(number, split, reading, &at);
-                while let Some(batch) = reader.next()? {
+                while let Some(batch) = reader.next_batch()? {
                     count.batch(&batch);
                 }
                 Ok(())

@@ -219,7 +219,7 @@ impl SourceReading<'_> {
             let mut decisions = decided.of_split(number)?;
             let mut sources = BTreeMap::<String, SourceCounts>::new();
             let mut reader = SplitReader::new(number, split, &reading, at);
-            while let Some(batch) = reader.next()? {
+            while let Some(batch) = reader.next_batch()? {
                 for doc in batch.docs() {
                     if rejects.pass(doc.doc)? {
                         continue;

@@ -80,7 +80,7 @@ impl LineCounter<'_> {
             let mut lines = Vec::new();
             // The map stage reads these records again, and reports what cannot be read.
             let mut reader = SplitReader::new(number, split, reading, at);
-            while let Some(batch) = reader.next()? {
+            while let Some(batch) = reader.next_batch()? {
                 for doc in batch.docs() {
                     hash_lines(doc.text, &mut lines);
                     pushed.fetch_add(lines.len() as u64, Ordering::Relaxed);

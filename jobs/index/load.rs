@@ -117,7 +117,7 @@ fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) 
     for (number, split) in input.plan.numbered() {
         let read = at.split(number, split.uri(), || {
             let mut reader = SplitReader::new(number, split, &input.reading, &at);
-            while let Some(mut batch) = reader.next()? {
+            while let Some(mut batch) = reader.next_batch()? {
                 let mut rejects = batch.take_rejects();
                 rejects.retain(|reject| !reject.is_dropped());
                 rejected += rejects.len() as u64;

@@ -115,11 +115,11 @@ impl Common {
         Ok(group)
     }
 
-    /// Works as one of the processes of a job, and waits until all have left. `asked`: as for [`Common::join`]. `whole`: what is
+    /// Works as one of the processes of a job, and waits until all have left. `asked`: as for `Common::join`. `whole`: what is
     /// complete when a process is lost after the work, for people.
     ///
     /// # Errors
-    /// Those of [`Common::join`] and of the work, which the other processes are told.
+    /// Those of `Common::join` and of the work, which the other processes are told.
     pub fn in_group<T: fmt::Debug>(
         &self,
         asked: T,

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -117,57 +118,86 @@ fn disturbed(here: &Folder, method: &str, count: usize, how: Change) -> Option<R
 
 #[test]
 fn a_file_that_changes_while_the_job_runs_is_never_written_unseen() {
-    for (method, how) in [
-        ("exact", Change::Replaced),
-        ("exact", Change::WrittenOver),
-        ("auto", Change::WrittenOver),
-        ("simhash:features=char:3", Change::Replaced),
-    ] {
-        let (mut count, mut refused) = (1, 0);
-        loop {
-            let here = Folder::new();
-            corpus(&here, 'o');
-            let Some(run) = disturbed(&here, method, count, how) else { break };
-            if run.code == Some(0) {
-                // The file was read wholly before the change, or wholly after it.
-                let kept = kept(&here);
-                assert!(kept == expected('o') || kept == expected('n'), "{method} {how:?} {count}: {kept:?}");
-            } else {
-                run.fails(1, &["in/1.jsonl", "changed while the job ran"]);
-                assert!(!here.path("out/_SUCCESS").exists());
-                refused += 1;
-            }
-            count += 1;
+    // The jobs wait most of the time, so they run beside each other.
+    thread::scope(|scope| {
+        for (method, how) in [
+            ("exact", Change::Replaced),
+            ("exact", Change::WrittenOver),
+            ("auto", Change::WrittenOver),
+            ("simhash:features=char:3", Change::Replaced),
+        ] {
+            scope.spawn(move || a_changed_file_is_seen(method, how));
         }
-        assert!(refused >= 3, "{method} {how:?}: {refused} of {count}");
+    });
+}
+
+/// Changes a file at each moment at which the job makes a file.
+fn a_changed_file_is_seen(method: &str, how: Change) {
+    let (mut count, mut refused) = (1, 0);
+    loop {
+        let here = Folder::new();
+        corpus(&here, 'o');
+        let Some(run) = disturbed(&here, method, count, how) else { break };
+        if run.code == Some(0) {
+            // The file was read wholly before the change, or wholly after it.
+            let kept = kept(&here);
+            assert!(kept == expected('o') || kept == expected('n'), "{method} {how:?} {count}: {kept:?}");
+        } else {
+            run.fails(1, &["in/1.jsonl", "changed while the job ran"]);
+            assert!(!here.path("out/_SUCCESS").exists());
+            refused += 1;
+        }
+        count += 1;
     }
+    assert!(refused >= 3, "{method} {how:?}: {refused} of {count}");
 }
 
 #[test]
 fn what_a_killed_run_has_read_is_compared_with_what_the_next_one_reads() {
-    let mut refused = 0;
-    for count in 1.. {
-        let here = Folder::new();
-        corpus(&here, 'o');
-        let mut command = here.command(&format!("{DEDUP} --method exact"));
-        command.env("DEDUP_FAULT", format!("0 create {count} kill")).stderr(Stdio::null());
-        if command.status().unwrap().success() {
-            break;
+    const THREADS: usize = 4;
+    let refused = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            let refused = &refused;
+            scope.spawn(move || {
+                let mut counts = (thread..).step_by(THREADS);
+                while counts.next().is_some_and(|count| killed_at(count, refused)) {}
+            });
         }
-        change(&here, Change::WrittenOver);
-        let run = here.run(&format!("{DEDUP} --method exact"));
-        if run.code == Some(0) {
-            assert_eq!(kept(&here), expected('n'), "{count}");
-            continue;
-        }
-        run.fails(1, &["in/1.jsonl", "changed while the job ran"]);
-        assert!(!here.path("out/_SUCCESS").exists());
-        refused += 1;
-        // What was left of the old contents is not used.
-        here.run(&format!("{DEDUP} --method exact")).ends(0);
-        assert_eq!(kept(&here), expected('n'), "{count}");
-    }
+    });
+    let refused = refused.into_inner();
     assert!(refused >= 3, "{refused}");
+}
+
+/// Kills a run when it makes a file for the `count`th time, changes an input, and runs the job again. Returns whether the run
+/// came so far. `refused`: counts the runs that have refused the changed file.
+fn killed_at(count: usize, refused: &AtomicUsize) -> bool {
+    let here = Folder::new();
+    corpus(&here, 'o');
+    // A run that finds a lock without its owner looks at it for a while.
+    let job = || {
+        let mut command = here.command(&format!("{DEDUP} --method exact"));
+        command.env("DEDUP_FAULT_LOOK_MS", "1");
+        command
+    };
+    let mut killed = job();
+    killed.env("DEDUP_FAULT", format!("0 create {count} kill")).stderr(Stdio::null());
+    if killed.status().unwrap().success() {
+        return false;
+    }
+    change(&here, Change::WrittenOver);
+    let next = run(&mut job());
+    if next.code == Some(0) {
+        assert_eq!(kept(&here), expected('n'), "{count}");
+        return true;
+    }
+    next.fails(1, &["in/1.jsonl", "changed while the job ran"]);
+    assert!(!here.path("out/_SUCCESS").exists());
+    refused.fetch_add(1, Ordering::Relaxed);
+    // What was left of the old contents is not used.
+    run(&mut job()).ends(0);
+    assert_eq!(kept(&here), expected('n'), "{count}");
+    true
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl CorpusSearch {
         let of_state = usize::from(self.keeps_texts && !search.stores_texts());
         let mut writer = self.outputs.create(number, sections + of_state)?;
         let mut reader = SplitReader::new(number, split, &self.run.reading, at);
-        while let Some(mut batch) = reader.next()? {
+        while let Some(mut batch) = reader.next_batch()? {
             let refused = refuse(&mut batch, &search, reader.path());
             head.counts.docs += batch.docs().len() as u64;
             head.counts.text_bytes += batch.text_bytes() as u64;

@@ -254,7 +254,7 @@ pub(super) fn input_of(
         let mut needed = Some(first);
         while let Some(doc) = needed {
             reader.pass_files_before(doc);
-            let Some(batch) = reader.next()? else { break };
+            let Some(batch) = reader.next_batch()? else { break };
             for doc in batch.docs() {
                 let merit = doc.merit();
                 needed = each(worker, StoredText { doc: doc.doc, id: doc.id, merit, text: doc.text })?;

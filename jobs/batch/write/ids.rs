@@ -29,7 +29,7 @@ pub(super) fn write_ids(
     let mut kept = IdTable::new("kept", parts, format);
     let mut removed = IdTable::new("removed", parts, format);
     let mut reader = SplitReader::new(number, split, reading, at);
-    while let Some(mut batch) = reader.next()? {
+    while let Some(mut batch) = reader.next_batch()? {
         let written = task.by_source.entry(reader.path()).or_default();
         written.rejected += batch.take_rejects().len() as u64;
         for doc in batch.docs() {

@@ -64,7 +64,7 @@ impl UnitCounter<'_> {
         let mut writer = self.units.writer();
         let mut held = Vec::new();
         let mut reader = SplitReader::new(number, split, self.reading, at);
-        while let Some(mut batch) = reader.next()? {
+        while let Some(mut batch) = reader.next_batch()? {
             for doc in batch.docs() {
                 self.document(&doc, &mut held, &mut writer, &mut census)?;
             }

@@ -181,7 +181,7 @@ impl NearSearch<'_> {
         let changed = || anyhow!("the input has changed while it was read");
         let mut reader = SplitReader::new(split, self.run.plan.split(split), &self.run.reading, at);
         let mut numbers = 0..;
-        while let Some(batch) = reader.next()? {
+        while let Some(batch) = reader.next_batch()? {
             for doc in batch.docs() {
                 while let Some(FirstUnit { place, bytes, identity }) =
                     firsts.next_if(|first| first.place.doc == doc.doc)?

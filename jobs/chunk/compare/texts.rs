@@ -25,7 +25,7 @@ impl InputTexts {
         let splits = each_split(&input.plan, &group, (progress, Stage::Read), |at, number, split| {
             let (mut texts, mut rejects) = (Vec::new(), Vec::new());
             let mut reader = SplitReader::new(number, split, &input.reading, at);
-            while let Some(mut batch) = reader.next()? {
+            while let Some(mut batch) = reader.next_batch()? {
                 rejects.extend(batch.take_rejects().into_iter().filter(|reject| !reject.is_dropped()));
                 texts.extend(batch.docs().map(|doc| doc.text.to_owned()));
             }

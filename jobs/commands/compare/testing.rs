@@ -91,7 +91,7 @@ impl Testing<'_> {
         let (mut held, mut features) = (Vec::new(), 0);
         let mut rejects = SplitRejectsWriter::new(self.outputs, number);
         let mut reader = SplitReader::new(number, split, self.reading, at);
-        while let Some(mut batch) = reader.next()? {
+        while let Some(mut batch) = reader.next_batch()? {
             let unread = batch.take_rejects();
             unread
                 .iter()

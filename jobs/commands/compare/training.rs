@@ -100,7 +100,7 @@ impl Training {
             let mut rejects = SplitRejectsWriter::new(&self.outputs, number);
             let without = at.split(number, split.uri(), || {
                 let mut reader = SplitReader::new(number, split, &self.reading, &at);
-                while let Some(mut batch) = reader.next()? {
+                while let Some(mut batch) = reader.next_batch()? {
                     part.read.docs += batch.docs().len() as u64;
                     part.read.text_bytes += batch.text_bytes() as u64;
                     part.read.replaced += batch.replaced();

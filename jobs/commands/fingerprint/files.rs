@@ -125,7 +125,7 @@ impl FingerprintSplit {
         let mut writer = container.create(file, Content::Fingerprint, &split.uri())?;
         let mut counters = RepackCounters::default();
         let mut reader = SplitReader::new(number, split, &run.reading, at);
-        while let Some(mut batch) = reader.next()? {
+        while let Some(mut batch) = reader.next_batch()? {
             rejects.take(&mut batch)?;
             counters.replaced += batch.replaced();
             for doc in batch.docs() {

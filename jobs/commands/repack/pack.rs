@@ -133,7 +133,7 @@ impl Packing<'_> {
         let mut writer = self.writer(number, split)?;
         let mut copied = RepackCounters::default();
         let mut reader = SplitReader::new(number, split, self.reading, self.at);
-        while let Some(mut batch) = reader.next()? {
+        while let Some(mut batch) = reader.next_batch()? {
             rejects.take(&mut batch)?;
             copied.replaced += batch.replaced();
             for doc in batch.docs() {

@@ -43,7 +43,7 @@ pub(super) fn removed_by_date(
         splits::each_input_split(&input.plan, &group, (progress, Stage::Read), |at, number, split| {
             let mut counts = CountsByMonth::new();
             let mut reader = SplitReader::new(number, split, &input.reading, at);
-            while let Some(batch) = reader.next()? {
+            while let Some(batch) = reader.next_batch()? {
                 for doc in batch.docs() {
                     let (documents, gone) = counts.entry(month_of(doc.text)).or_default();
                     *documents += 1;

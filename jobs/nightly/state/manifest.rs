@@ -79,7 +79,7 @@ pub struct StatisticsFile {
 /// A version of a state. It is written once and never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct StateManifest {
-    /// Version of the format that the state is written in; programs read [`FORMAT`] alone.
+    /// Version of the format that the state is written in; programs read `FORMAT` alone.
     pub format: u32,
     /// Number of the version, which is also the name of its file; 0 before the first night.
     pub version: u64,

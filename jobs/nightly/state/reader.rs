@@ -94,7 +94,7 @@ impl EarlierDocs {
         Ok(words.map(doc_of).filter(|&text| !self.is_dead(text)))
     }
 
-    /// Returns the text above a document, and whether the document has it or goes for it ([`OF_TEXT`], [`GOES`]).
+    /// Returns the text above a document, and whether the document has it or goes for it ([`OF_TEXT`], `GOES`).
     pub fn parent(parents: &mut MergedRuns, doc: DocId) -> Result<Option<(DocId, u64)>> {
         let parent = found(parents, &[number_of(doc)])?.map(|row| (row.words[1], row.words[2]));
         Ok(parent.filter(|parent| parent.0 != NO_PARENT).map(|(parent, sort)| (doc_of(parent), sort)))

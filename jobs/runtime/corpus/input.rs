@@ -262,7 +262,7 @@ impl Census {
             |at, number, split| {
                 let mut census = Census::default();
                 let mut reader = SplitReader::new(number, split, &input.reading, at);
-                while let Some(mut batch) = reader.next()? {
+                while let Some(mut batch) = reader.next_batch()? {
                     census.documents += batch.docs().len() as u64;
                     census.text_bytes += batch.text_bytes() as u64;
                     census.rejected +=
@@ -369,7 +369,7 @@ impl Input {
                     return Ok(found);
                 }
                 let mut reader = SplitReader::new(number, unread, &self.reading, at);
-                while let Some(batch) = reader.next()? {
+                while let Some(batch) = reader.next_batch()? {
                     let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
                     let path: Arc<str> = reader.path().into();
                     found.extend(docs.map(|doc| InputDocument {

@@ -48,7 +48,7 @@ impl<R: Record + Ord> SharedSorts<R> {
     }
 }
 
-/// Writer of records to sorts. Holds up to [`HELD`] records for each of them.
+/// Writer of records to sorts. Holds up to `HELD` records for each of them.
 pub struct SortWriter<'a, R> {
     sorts: &'a SharedSorts<R>,
     held: Vec<Vec<R>>,

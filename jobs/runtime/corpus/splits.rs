@@ -112,7 +112,7 @@ impl<'a> SplitReader<'a> {
     }
 
     /// Returns the next batch, or `None` at the end of the split.
-    pub fn next(&mut self) -> Result<Option<DocBatch>> {
+    pub fn next_batch(&mut self) -> Result<Option<DocBatch>> {
         let mut batch = DocBatch::new(self.number, self.next_record);
         let end = match self.reader.take() {
             Some(reader) => self.fill(reader, &mut batch)?,

@@ -26,7 +26,7 @@ pub(crate) const BEAT: Duration = Duration::from_secs(1);
 const SILENT_BEATS: u32 = 10;
 
 /// Data that a launcher writes to the standard input of a process, as one line of JSON. An empty line follows
-/// each [`BEAT`].
+/// each `BEAT`.
 #[derive(Serialize, Deserialize)]
 pub struct Handed {
     /// `host:port` of each process; empty if there is just one.

@@ -20,7 +20,7 @@ use crate::corpus::plan::Plan;
 
 /// Numbers of rejected records, the first of them, and the kinds of reasons.
 ///
-/// Memory: some 50 bytes for each split with rejects, and a record of at most 2 KB for each of [`Rejects::KINDS`] kinds.
+/// Memory: some 50 bytes for each split with rejects, and a record of at most 2 KB for each of `Rejects::KINDS` kinds.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Rejects {
     by_split: BTreeMap<u32, u64>,

@@ -55,7 +55,7 @@ impl ShownTexts {
                 let mut reader = SplitReader::new(number, split, reading, at);
                 while texts.len() < wanted.len() {
                     reader.pass_files_before(wanted[texts.len()]);
-                    let Some(batch) = reader.next()? else { break };
+                    let Some(batch) = reader.next_batch()? else { break };
                     for doc in batch.docs().filter(|doc| wanted.binary_search(&doc.doc).is_ok()) {
                         if ids.get(&doc.doc).is_none_or(|id| id != doc.id) {
                             bail!("\"{}\" is not where it was; did the input change since?", doc.id);

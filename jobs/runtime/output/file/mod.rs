@@ -107,7 +107,7 @@ impl FileOutput {
     /// Returns the file that an output is; `None` if it is a folder. `local`: folder for temporary files.
     ///
     /// # Errors
-    /// Those of [`check_targets`]; [`Locked`] when another run is writing the file; [`WrongUse`] when a folder would have options for
+    /// Those of `check_targets`; [`Locked`] when another run is writing the file; [`WrongUse`] when a folder would have options for
     /// files, and when the folder to be written is one of the user's.
     pub fn of(
         output: &str,
