@@ -92,6 +92,11 @@ fn kept(here: &Folder) -> Vec<String> {
     ids.filter(|id| id[1..].starts_with('1')).collect()
 }
 
+/// Returns the warnings of a run.
+fn warnings(run: &Run) -> Vec<&str> {
+    run.stderr.lines().filter(|line| line.starts_with("warning: ")).collect()
+}
+
 /// Returns the id of the first document of each text.
 fn expected(letter: char) -> Vec<String> {
     (600..900).step_by(2).map(|i| format!("{letter}1-{i:03}")).collect()
@@ -246,7 +251,7 @@ fn an_output_inside_of_the_input_is_no_corpus() {
     let first = "dedup in in/old/out --workers 1 -q --method exact";
     here.run(first).ends(0);
     let before = here.files("in/old/out").len();
-    let run = here.run("dedup in out --workers 1 -q --method exact").ends(0);
+    let run = here.run("dedup in out --workers 1 --method exact").ends(0);
     assert!(run.stderr.contains("/in/old/out/\" is an output of this program"), "{run:?}");
     let rows = |folder: &str| here.objects(folder, ".jsonl").len();
     assert_eq!((rows("out/kept"), rows("out/removed")), (300, 300));
@@ -256,8 +261,8 @@ fn an_output_inside_of_the_input_is_no_corpus() {
     here.run("dedup in/old/*/kept once-more --workers 1 -q --method exact").ends(0);
     here.write("spark/out/kept/part.jsonl", lines(0, 'o'));
     here.write("spark/out/_SUCCESS", "");
-    let run = here.run("dedup spark other --workers 1 -q --method exact").ends(0);
-    assert_eq!(run.stderr, "");
+    let run = here.run("dedup spark other --workers 1 --method exact").ends(0);
+    assert_eq!(warnings(&run), [""; 0]);
 }
 
 /// A run that is killed during its commit shows a part of its output, here in the folder that it reads.
@@ -300,7 +305,7 @@ fn an_output_of_very_many_files_is_no_corpus_either() {
     let (head, list) = success.split_once("\"files\": {").unwrap();
     let file = format!("\"kept/{}\": {{\"bytes\": 1}},\n", "x".repeat(1 << 16));
     here.write("in/old/out/_SUCCESS", format!("{head}\"files\": {{\n{}{list}", file.repeat(1100)));
-    let run = here.run("dedup in out --workers 1 -q --method exact").ends(0);
+    let run = here.run("dedup in out --workers 1 --method exact").ends(0);
     assert!(run.stderr.contains("/in/old/out/\" is an output of this program"), "{run:?}");
     // A `_SUCCESS` that cannot be read is an error.
     fs::remove_file(here.path("in/old/out/_SUCCESS")).unwrap();
@@ -316,16 +321,18 @@ fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a
     assert!(Command::new("mkfifo").arg(here.path("in/pipe")).status().unwrap().success());
     here.write("in/empty.jsonl", "");
     for input in ["in", "in/*"] {
-        let run = here.run(&format!("dedup {input} out --workers 1 -q --method exact --overwrite")).ends(0);
-        let words: Vec<_> = run.stderr.lines().collect();
+        let run = here.run(&format!("dedup {input} out --workers 1 --method exact --overwrite")).ends(0);
+        let words = warnings(&run);
         assert!(words.len() == 2 && words[0].contains("in/pipe\" is a FIFO"), "{words:?}");
         assert!(words[1].contains("in/socket\" is a socket"), "{words:?}");
         assert_eq!(here.counter("out", "records_read"), 600);
     }
     // Files that no pattern matches cause no warning.
-    assert_eq!(here.run("dedup in/*.jsonl other -q --method exact").ends(0).stderr, "");
+    assert_eq!(warnings(&here.run("dedup in/*.jsonl other --method exact").ends(0)), [""; 0]);
+    // Who wants only errors sees none of them.
+    assert_eq!(here.run("dedup in silent -q --method exact").ends(0).stderr, "");
     here.run("dedup in/0.jsonl,in/pipe new -q").fails(2, &["\"in/pipe\"", "a FIFO"]);
-    assert_eq!(here.run("dedup /dev/null of-nothing -q").ends(0).stderr, "");
+    assert_eq!(warnings(&here.run("dedup /dev/null of-nothing").ends(0)), [""; 0]);
     fs::remove_file(here.path("in/socket")).unwrap();
     here.write("only/x", "");
     fs::rename(here.path("in/pipe"), here.path("only/x")).unwrap();
@@ -346,9 +353,9 @@ fn what_is_no_input_costs_nothing_and_is_said_once_for_each_kind() {
     let mut gzip = gzip.finish().unwrap();
     gzip.resize(4096, 0);
     fs::write(here.path("in/f.jsonl.gz"), gzip).unwrap();
-    let run = here.run("dedup in out -q --method exact").ends(0);
+    let run = here.run("dedup in out --method exact").ends(0);
     assert_eq!((here.counter("out", "kept"), here.counter("out", "rejected")), (3, 0));
-    let words: Vec<_> = run.stderr.lines().collect();
+    let words = warnings(&run);
     assert!(words.len() == 2, "{words:?}");
     assert!(words[0].contains("c.jsonl._COPYING_\" is a file that is still being copied"), "{words:?}");
     assert!(words[0].ends_with("with 1 more of its kind"), "{words:?}");
