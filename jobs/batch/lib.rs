@@ -1,8 +1,8 @@
 //! The job `dedup`: finds the near-duplicate pairs of a corpus, writes pairs, clusters and a clean corpus.
 //!
-//! `run_with` plans and claims; `search_and_write` counts what the method needs, maps, finds, decides and writes. This room uses
-//! `cli`, `progress`, `corpus` and `output`; `nightly`, `chunk clean` and the commands `rethreshold`, `explain`, `label`, `tune`, `why`,
-//! `show` and `eval` use parts of it.
+//! `run_with` plans and claims; `search_and_write` counts what the method needs, maps, finds, decides and writes. This crate uses
+//! `runtime`; `nightly`, `index`, `chunk clean` and the commands `rethreshold`, `explain`, `label`, `tune`, `why`, `show` and `eval` use
+//! parts of it.
 
 #![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command line uses the rest"))]
 

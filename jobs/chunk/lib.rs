@@ -2,8 +2,8 @@
 //!
 //! `store` keeps chunks of files and snapshots of them; `put` adds files, `restore.rs` writes them again, `list.rs` and
 //! `stats` say what is there, `check.rs` finds damage, and `prune.rs` removes. `export` makes a
-//! corpus of a store, `compare` measures block methods, and `clean` cuts out of a corpus what repeats. This room uses `cli`,
-//! `progress`, `corpus`, `output` and `dedup`.
+//! corpus of a store, `compare` measures block methods, and `clean` cuts out of a corpus what repeats. This crate uses `runtime`
+//! and `batch`.
 
 #![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command line uses the rest"))]
 

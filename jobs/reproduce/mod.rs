@@ -2,7 +2,7 @@
 //!
 //! Each paper has a file that says what is claimed, runs the trials and judges them. `trials.rs` runs commands of this program
 //! and keeps their output, `page.rs` writes the page of a paper, and `stand_in.rs` generates corpora
-//! where those of the paper could not be had. docs/design/reproduce.md has the choices. This room uses `cli`, `dedup`, `commands`
+//! where those of the paper could not be had. docs/design/reproduce.md has the choices. This room uses `runtime`, `batch`, `commands`
 //! and the charts of `report`; only `main.rs` uses it.
 
 mod hbase;

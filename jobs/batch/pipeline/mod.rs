@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The caller decides the clusters. `zhou2017` has a search of its own (`retrieve.rs`). What documents of earlier nights add is
-//! `Earlier`. This room uses `progress`, `corpus`, `output` and the keep order of `dedup`; all jobs that search use it.
+//! `Earlier`. This room uses `runtime` and the keep order of `batch`; all jobs that search use it.
 
 mod collapse;
 mod corpus_search;

@@ -11,7 +11,7 @@
 //!
 //! The other files hold rejected records, tables, the summary and the map output, and what the protocol needs
 //! of them: keys, manifests, requests, sealed files, the text of `_SUCCESS`. This room uses `cli`, `launch`, `progress` and
-//! `corpus`; `dedup` and the commands use it.
+//! `corpus`; all jobs that write an output use it.
 //!
 //! Example: run A is killed during its commit on a file system, and run B is started with the same options.
 //! Run folders are named by the number of the lock and random digits.

@@ -3,7 +3,7 @@
 //! `samples.rs` chooses pairs and clusters while the run decides, `lengths.rs` counts documents by length, `texts.rs` reads the texts
 //! that are shown, `marked.rs` marks their differences, and `figures.rs` draws what `_SUCCESS` counts by `chart.rs`. `parts.rs` makes a page
 //! of tables and figures. `template.rs` fills in the templates: `base.html` is around both, `page.html` and `parts.html` in it.
-//! docs/design/seeing.md has the choices. This room uses `corpus` and `output`; `dedup` writes
+//! docs/design/seeing.md has the choices. This room uses `corpus` and `output`; `batch` writes
 //! a page with each output, the command `report` writes one again; `eval`, `chunk compare` and `reproduce` write pages of parts.
 
 pub mod chart;
