@@ -353,13 +353,18 @@ fn what_is_no_input_costs_nothing_and_is_said_once_for_each_kind() {
     let mut gzip = gzip.finish().unwrap();
     gzip.resize(4096, 0);
     fs::write(here.path("in/f.jsonl.gz"), gzip).unwrap();
-    let run = here.run("dedup in out --method exact").ends(0);
+    let run = here.run("dedup in out --method exact --events events").ends(0);
     assert_eq!((here.counter("out", "kept"), here.counter("out", "rejected")), (3, 0));
     let words = warnings(&run);
     assert!(words.len() == 2, "{words:?}");
     assert!(words[0].contains("c.jsonl._COPYING_\" is a file that is still being copied"), "{words:?}");
     assert!(words[0].ends_with("with 1 more of its kind"), "{words:?}");
     assert!(words[1].contains(".e.jsonl\" is hidden"), "{words:?}");
+    // They were said while the input was planned, and are the first events of the job all the same.
+    let events = fs::read_to_string(here.path("events")).unwrap();
+    let kinds =
+        events.lines().map(|line| line.split("\"event\":\"").nth(1).unwrap().split('"').next().unwrap());
+    assert_eq!(kinds.take(3).collect::<Vec<_>>(), ["job_started", "warning", "warning"], "{events}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Warnings of all crates: `log::warn!` reaches people, the bar and the events of the job that is watched.
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -7,20 +8,31 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 
 use super::counts::Progress;
+use super::events::Event;
 use crate::cli::terminal::say;
 
 /// Crates whose warnings are for users. Those of other crates are about requests that are made again.
 const CRATES: [&str; 9] =
     ["batch", "chunk", "cluster", "datasets", "hbase", "index", "jobs", "nightly", "runtime"];
 
+/// Greatest number of warnings that are held for a job that is not watched yet. A program that watches none holds no more.
+const MOST_HELD: usize = 1000;
+
 /// Logger of the program.
 struct WarningLog {
     quiet: AtomicBool,
-    /// Progress of the job that is watched, if one is.
-    watched: Mutex<Weak<Progress>>,
+    job: Mutex<LoggedJob>,
 }
 
-static LOG: WarningLog = WarningLog { quiet: AtomicBool::new(false), watched: Mutex::new(Weak::new()) };
+/// The job whose events warnings are.
+enum LoggedJob {
+    /// No job is watched yet: warnings of its planning, which have been shown and are to be its first events.
+    Planned(Vec<String>),
+    Watched(Weak<Progress>),
+}
+
+static LOG: WarningLog =
+    WarningLog { quiet: AtomicBool::new(false), job: Mutex::new(LoggedJob::Planned(Vec::new())) };
 
 /// Shows the warnings of all crates from now on, unless the user wants only errors. A program that has another logger keeps it.
 pub(crate) fn show_warnings(quiet: bool) {
@@ -30,9 +42,12 @@ pub(crate) fn show_warnings(quiet: bool) {
     }
 }
 
-/// Lets warnings also be events of this job, beside its bar.
+/// Lets warnings also be events of this job, beside its bar: those to come, and those that were shown before it was watched.
 pub(super) fn show_beside(progress: &Arc<Progress>) {
-    *LOG.watched.lock() = Arc::downgrade(progress);
+    let before = mem::replace(&mut *LOG.job.lock(), LoggedJob::Watched(Arc::downgrade(progress)));
+    if let LoggedJob::Planned(shown) = before {
+        shown.iter().for_each(|message| progress.tell(&Event::Warning { message }));
+    }
 }
 
 impl Log for WarningLog {
@@ -47,11 +62,20 @@ impl Log for WarningLog {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let watched = self.watched.lock().upgrade();
+        let message = record.args().to_string();
+        let watched = match &mut *self.job.lock() {
+            LoggedJob::Watched(progress) => progress.upgrade(),
+            LoggedJob::Planned(shown) => {
+                if shown.len() < MOST_HELD {
+                    shown.push(message.clone());
+                }
+                None
+            }
+        };
         match watched {
-            Some(progress) => progress.warn(&record.args().to_string()),
+            Some(progress) => progress.warn(&message),
             None if self.quiet.load(Ordering::Relaxed) => {}
-            None => say(cluster::one_line(&format!("warning: {}", record.args()))),
+            None => say(cluster::one_line(&format!("warning: {message}"))),
         }
     }
 

@@ -119,10 +119,10 @@ impl Watch {
             bar,
             termination: options.termination.clone(),
         });
-        show_beside(progress);
         shown.write_metrics(JobState::Running)?;
         shown.termination.begin()?;
         progress.tell(&Event::JobStarted(&shown.job));
+        show_beside(progress);
         let (running, end) = mpsc::channel();
         let mut watch = Watch { shown: Arc::clone(&shown), running: Some(running), thread: None };
         match thread::Builder::new().name("watch".to_owned()).spawn(move || look(&shown, end)) {
