@@ -2,21 +2,18 @@
 //! channels.
 
 use std::cell::RefCell;
+use std::mem;
 use std::rc::Rc;
 
-use timely::Accountable;
-use timely::bytes::arc::Bytes;
-use timely::communication::Push;
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::DistributorPact;
-use timely::dataflow::channels::pushers::exchange::Distributor;
-use timely::dataflow::channels::{ContainerBytes, Message, Stamp};
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::probe::Probe;
 use timely::dataflow::{InputHandle, ProbeHandle};
 use timely::worker::Worker;
 
 use super::buffer::Buffer;
+use super::parcel::{Deliver, Parcel};
 
 /// Number of rounds that a worker may send ahead of those that its peers have taken in. There must be a
 /// limit, because the engine's queues have none.
@@ -30,47 +27,32 @@ pub(crate) fn round_bytes(most: Option<usize>) -> usize {
     most.map_or(ROUND_BYTES, |most| ROUND_BYTES.min(most / (AHEAD as usize + 1)))
 }
 
-/// A buffer and the worker that it is for. The number of the worker does not travel, since it is known on
-/// arrival.
-#[derive(Clone, Default)]
-struct Envelope<C> {
-    to: usize,
-    buffer: C,
-}
+type ParcelInput = InputHandle<u64, NoopBuilder<Parcel>>;
 
-impl<C: Accountable> Accountable for Envelope<C> {
-    fn record_count(&self) -> i64 {
-        self.buffer.record_count()
-    }
-}
-
-impl<C: ContainerBytes> ContainerBytes for Envelope<C> {
-    fn from_bytes(bytes: Bytes) -> Self {
-        Envelope { to: 0, buffer: C::from_bytes(bytes) }
-    }
-
-    fn length_in_bytes(&self) -> usize {
-        self.buffer.length_in_bytes()
-    }
-
-    fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
-        self.buffer.into_bytes(writer);
-    }
-}
-
-/// Delivers envelopes to their workers.
-struct Deliver;
-
-impl<C: Default> Distributor<Envelope<C>> for Deliver {
-    fn partition<T: Clone, P>(&mut self, parcel: &mut Envelope<C>, stamp: &Stamp<T>, workers: &mut [P])
-    where
-        P: Push<Message<T, Envelope<C>>>,
-    {
-        let to = parcel.to;
-        Message::push_at(parcel, stamp.clone(), &mut workers[to]);
-    }
-
-    fn flush<T: Clone, P: Push<Message<T, Envelope<C>>>>(&mut self, _: &Stamp<T>, _: &mut [P]) {}
+/// Makes the dataflow of a channel. `take`: takes in a parcel that has arrived. The returned probe tells what all workers have taken in.
+fn open(
+    worker: &mut Worker,
+    name: &str,
+    mut take: Box<dyn FnMut(&mut Parcel)>,
+) -> (ParcelInput, ProbeHandle<u64>) {
+    let mut input = InputHandle::new_with_builder();
+    let taken = ProbeHandle::new();
+    log::trace!(target: "exchange", "{name}");
+    worker.dataflow(|scope| {
+        input
+            .to_stream(scope)
+            .unary::<NoopBuilder<Vec<()>>, _, _, _>(
+                DistributorPact(|_workers| Deliver),
+                name,
+                // The operator takes its input at once and holds no capability, so the probe behind it
+                // tells what has been taken in.
+                |_capability, _info| {
+                    move |input, _output| input.for_each(|_time, parcel: &mut Parcel| take(parcel))
+                },
+            )
+            .probe_with(&taken);
+    });
+    (input, taken)
 }
 
 /// A channel to all workers. Each record goes to the worker that its key selects, and there into the
@@ -79,9 +61,9 @@ impl<C: Default> Distributor<Envelope<C>> for Deliver {
 /// Records are put into the buffer of their worker as they are sent. The engine's own exchange would take
 /// them from one buffer and put them into another, at twice the cost.
 pub(crate) struct Channel<T, C: Buffer<T>> {
-    input: InputHandle<u64, NoopBuilder<Envelope<C>>>,
+    input: ParcelInput,
     /// The buffer of each worker.
-    parcels: Vec<Envelope<C>>,
+    buffers: Vec<C>,
     /// Number of records that a buffer has room for.
     room: usize,
     key: Box<dyn Fn(&T) -> u64>,
@@ -105,32 +87,17 @@ impl<T: 'static, C: Buffer<T>> Channel<T, C> {
     where
         A: Extend<T> + 'static,
     {
-        let mut input = InputHandle::new_with_builder();
-        let taken = ProbeHandle::new();
-        log::trace!(target: "exchange", "{name}");
         let arrived = Rc::clone(arrived);
-        worker.dataflow(|scope| {
-            input
-                .to_stream(scope)
-                .unary::<NoopBuilder<Vec<()>>, _, _, _>(
-                    DistributorPact(|_workers| Deliver),
-                    name,
-                    // The operator takes its input at once and holds no capability, so the probe behind it
-                    // tells what has been taken in.
-                    |_capability, _info| {
-                        move |input, _output| {
-                            input.for_each(|_time, parcel: &mut Envelope<C>| {
-                                parcel.buffer.unload(&mut *arrived.borrow_mut());
-                            });
-                        }
-                    },
-                )
-                .probe_with(&taken);
-        });
-        let parcels = (0..worker.peers()).map(|to| Envelope { to, buffer: C::default() }).collect();
+        let take = move |parcel: &mut Parcel| {
+            if let Some(buffer) = parcel.buffer::<C>() {
+                buffer.unload(&mut *arrived.borrow_mut());
+            }
+        };
+        let (input, taken) = open(worker, name, Box::new(take));
+        let buffers = vec![C::default(); worker.peers()];
         // Some workers get more records of a round than others.
         let room = round.div_ceil(worker.peers()).saturating_mul(2).min(C::RECORDS);
-        Channel { input, parcels, room, key: Box::new(key), round, sent: 0, taken }
+        Channel { input, buffers, room, key: Box::new(key), round, sent: 0, taken }
     }
 
     /// Sends a record. At the end of a round, lets the engine work, and waits while the peers are too far
@@ -148,24 +115,30 @@ impl<T: 'static, C: Buffer<T>> Channel<T, C> {
     #[inline]
     pub fn put(&mut self, record: T) {
         let key = (self.key)(&record);
-        let workers = self.parcels.len() as u64;
+        let workers = self.buffers.len() as u64;
         // A division takes as long as all the rest.
         let to = if workers.is_power_of_two() { key & (workers - 1) } else { key % workers } as usize;
-        if self.parcels[to].buffer.push(record, self.room) {
+        if self.buffers[to].push(record, self.room) {
             self.dispatch(to);
         }
     }
 
     fn dispatch(&mut self, to: usize) {
-        let parcel = &mut self.parcels[to];
-        self.input.send_batch(parcel);
-        // A buffer that goes to another process is left behind here.
-        parcel.to = to;
-        parcel.buffer.clear();
+        let buffer = &mut self.buffers[to];
+        if buffer.is_empty() {
+            return;
+        }
+        let mut parcel = Parcel::new(to, mem::take(buffer));
+        self.input.send_batch(&mut parcel);
+        // A buffer that goes to another process is left behind here, and so is one that this worker has emptied.
+        if let Some(left) = parcel.buffer() {
+            mem::swap(buffer, left);
+            buffer.clear();
+        }
     }
 
     fn dispatch_all(&mut self) {
-        (0..self.parcels.len()).for_each(|to| self.dispatch(to));
+        (0..self.buffers.len()).for_each(|to| self.dispatch(to));
     }
 
     pub fn round(&mut self, worker: &mut Worker) {

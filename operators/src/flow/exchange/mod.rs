@@ -6,5 +6,6 @@
 
 pub(crate) mod buffer;
 pub(crate) mod channel;
+mod parcel;
 pub(crate) mod shuffle;
 pub(crate) mod sum;
