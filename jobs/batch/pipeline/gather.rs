@@ -20,6 +20,10 @@ pub(super) fn gather(
     earlier: &dyn Earlier,
 ) -> Result<GatheredClusters> {
     let mut matches = FoundMatches::new(worker, &mapped.search.spill);
+    if mapped.search.leaders.is_some() {
+        // No row is written by the worker that decides.
+        matches = matches.spread();
+    }
     matched.settled.add_to(worker, &mut matches)?;
     matched.open.add_to(worker, &mut matches)?;
     match &matched.names {

@@ -130,7 +130,7 @@ impl Matched {
     fn decide(&mut self, worker: &mut Worker, mapped: &Mapped, earlier: &dyn Earlier) -> Result<()> {
         let Matched { crowd, settled, open: links, names, .. } = self;
         let search = &mapped.search;
-        let mut all = FoundMatches::new(worker, &search.spill);
+        let mut all = FoundMatches::new(worker, &search.spill).spread();
         links.add_to(worker, &mut all)?;
         let mut docs = all.finish(worker)?;
         let sort = |doc| if crowd.place(doc).is_some() { OF_CROWD } else { "" };

@@ -9,7 +9,7 @@
 //! GatheredClusters gives clusters, batch by batch
 //! ```
 //!
-//! The worker of a cluster is the one that reads its first document. This room uses `exchange` and `spill`; the
+//! The worker of a cluster is the one that reads its first document, or one that a hash selects. This room uses `exchange` and `spill`; the
 //! jobs that decide use it.
 
 mod batch;
@@ -32,7 +32,7 @@ use crate::sets::packed_match::pack_apart;
 use crate::sets::similarity::Similarity;
 use crate::spill::memory_plan;
 use crate::spill::merge::MergeCursor;
-use crate::{Error, ExternalSort, SpillBudget};
+use crate::{Error, ExternalSort, SpillBudget, hash};
 
 /// A match: the two documents, the earlier one first, and its kind.
 type Match = (DocId, (DocId, u64));
@@ -43,6 +43,8 @@ type Match = (DocId, (DocId, u64));
 pub struct FoundMatches {
     forest: Forest,
     on_the_way: SortingShuffle<Match>,
+    /// The worker of a cluster, modulo the number of workers, by the first document of the cluster.
+    home: fn(DocId) -> u64,
     spill: SpillBudget,
 }
 
@@ -53,7 +55,13 @@ impl FoundMatches {
         let spill = spill.shared_by(memory_plan::CLUSTERS);
         let on_the_way =
             SortingShuffle::new(worker, "Matches", |found: &Match| owner(found.0), ExternalSort::new(&spill));
-        FoundMatches { forest: Forest::new(&spill), on_the_way, spill }
+        FoundMatches { forest: Forest::new(&spill), on_the_way, home: owner, spill }
+    }
+
+    /// Spreads the clusters over all workers by a hash. Each is else decided by the worker that reads its first document, and the first
+    /// splits have most of these.
+    pub fn spread(self) -> Self {
+        FoundMatches { home: |first| hash::spread(first.0), ..self }
     }
 
     /// Adds a document that is identical to an earlier one, with the first of all identical ones.
@@ -76,10 +84,10 @@ impl FoundMatches {
     /// # Errors
     /// [`Error::Spill`], [`Error::DiskFull`] and [`Error::SpillLost`].
     pub fn finish(self, worker: &mut Worker) -> Result<MatchedDocs, Error> {
-        let FoundMatches { forest, on_the_way, spill } = self;
+        let FoundMatches { forest, on_the_way, home, spill } = self;
         let matches = MergeCursor::new(on_the_way.finish(worker)?);
         let clusters = MergeCursor::new(forest.components(worker, &spill)?);
-        let docs = ValueShuffle::new(worker, "ClusterDocs", &spill);
+        let docs = ValueShuffle::new(worker, "ClusterDocs", home, &spill);
         Ok(MatchedDocs { clusters, matches, docs, read_bytes: 0, value: Vec::new(), missing: 0, spill })
     }
 }
@@ -150,7 +158,7 @@ impl MatchedDocs {
         if total(worker, self.missing) > 0 {
             return Err(Error::DocsMissing);
         }
-        let decisions = ValueShuffle::new(worker, "Decisions", &self.spill);
+        let decisions = ValueShuffle::new(worker, "Decisions", owner, &self.spill);
         Ok(GatheredClusters::new(docs, decisions))
     }
 }
@@ -164,7 +172,6 @@ mod tests {
 
     use super::*;
     use crate::decide::find;
-    use crate::hash;
     use crate::record::Priority;
     use crate::spill::budget::twins::Twin;
 

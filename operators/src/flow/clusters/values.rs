@@ -3,12 +3,11 @@
 use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::SortingShuffle;
-use crate::flow::owner;
 use crate::record::DocId;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
 
-/// Key of a value. The value goes to the worker that reads the first of the two documents.
+/// Key of a value. The first of the two documents selects the worker that the value goes to.
 pub type ValueKey = (DocId, DocId);
 /// Number of bytes of a value that travel in one piece.
 const PIECE_BYTES: usize = 32;
@@ -24,12 +23,12 @@ pub struct ValueShuffle {
 }
 
 impl ValueShuffle {
-    /// Opens a shuffle. All workers must do this at the same place in their order of shuffles.
-    pub fn new(worker: &mut Worker, name: &str, spill: &SpillBudget) -> Self {
+    /// Opens a shuffle. All workers must do this at the same place in their order of shuffles. `to`: the worker of a value by the first
+    /// document of its key, modulo the number of workers.
+    pub fn new(worker: &mut Worker, name: &str, to: fn(DocId) -> u64, spill: &SpillBudget) -> Self {
         let arrived = ExternalSort::new(spill);
-        ValueShuffle {
-            pieces: SortingShuffle::new(worker, name, |piece: &ValuePiece| owner(piece.0.0), arrived),
-        }
+        let key = move |piece: &ValuePiece| to(piece.0.0);
+        ValueShuffle { pieces: SortingShuffle::new(worker, name, key, arrived) }
     }
 
     /// Sends a value, which may be empty. No other value may have the same key.
@@ -108,6 +107,7 @@ pub(super) fn take_number(from: &mut &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::owner;
     use crate::spill::budget::twins::Twin;
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         for budget in [None, Some(10_000)] {
             let spill = Twin::default().budget(budget);
             let guards = timely::execute(timely::Config::process(2), move |worker| {
-                let mut shuffle = ValueShuffle::new(worker, "Test", &spill);
+                let mut shuffle = ValueShuffle::new(worker, "Test", owner, &spill);
                 for doc in (worker.index() as u64..100).step_by(2).chain([10_000 + worker.index() as u64]) {
                     let doc = doc * 7919 % 10_007;
                     shuffle.send(worker, (DocId::new(doc as u32 % 3, doc), DocId(doc)), &value(doc));
