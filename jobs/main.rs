@@ -160,7 +160,7 @@ fn main() -> ExitCode {
         Job::CompareMethods(args) => compare_methods::run(&command.common, &args),
         Job::Completions(args) => shell_files::completions(&args, Command::command()),
         Job::Dedup(args) => batch::run(&command.common, *args),
-        Job::Demo(args) => demo::run(args),
+        Job::Demo(args) => demo::run(&command.common, args),
         Job::Eval(args) => eval::run(args),
         Job::Label(args) => label::run(&command.common, &args),
         Job::Explain(args) => explain::run(&command.common, args),

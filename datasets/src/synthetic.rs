@@ -1,10 +1,17 @@
 //! Synthetic Chinese corpora in which the near-duplicates are known.
 
+mod grams;
 mod mixture;
 mod posts;
+mod random;
 
 pub use mixture::SyntheticMixture;
 pub use posts::{SyntheticPost, SyntheticPosts};
+
+use std::ops::RangeInclusive;
+
+use grams::Grams;
+use random::Random;
 
 /// A corpus that is the same for the same parameters, on any machine.
 ///
@@ -37,21 +44,42 @@ pub struct SyntheticDoc {
     pub duplicate: Option<(String, &'static str)>,
 }
 
+/// Number of documents of a block: those that are made from one state of random numbers.
+const BLOCK: u64 = 20_000;
 /// Number of documents that may be repeated at a time; about 1 MB.
 const WINDOW: usize = 1024;
 /// Least similarity of an edited document to its original, as a fraction.
 const EDITED: (usize, usize) = (4, 5);
 /// Bound below which the similarity of a decoy to its original must lie, as a fraction.
 const DECOY: (usize, usize) = (1, 2);
-/// Number of characters of a gram.
-const GRAM: usize = 5;
 
 impl Synthetic {
     /// Returns the documents in order; each duplicate comes after its original. Memory: 1,024 documents.
     pub fn docs(self) -> impl Iterator<Item = SyntheticDoc> {
-        let mut maker = Maker::new(Random(self.seed));
-        (1..=self.documents).map(move |number| maker.doc(number))
+        (0..self.blocks()).flat_map(move |block| self.block(block))
     }
+
+    /// Returns the number of blocks.
+    pub fn blocks(self) -> u64 {
+        self.documents.div_ceil(BLOCK)
+    }
+
+    /// Returns the documents of a block, in order. It repeats none of another block, so that blocks can be made beside each other.
+    pub fn block(self, block: u64) -> impl Iterator<Item = SyntheticDoc> {
+        let mut maker = Maker::new(Random(seed_of_block(self.seed, block)));
+        numbers_of_block(self.documents, block).map(move |number| maker.doc(number))
+    }
+}
+
+/// Returns the numbers of the documents of a block. The first document is number 1.
+fn numbers_of_block(documents: u64, block: u64) -> RangeInclusive<u64> {
+    let before = block * BLOCK;
+    before + 1..=before.saturating_add(BLOCK).min(documents)
+}
+
+/// Returns the seed of a block: the first has that of the corpus, so small corpora are the same whatever the length of a block is.
+fn seed_of_block(seed: u64, block: u64) -> u64 {
+    if block == 0 { seed } else { Random(seed ^ Random(block).next()).next() }
 }
 
 #[derive(Clone, Copy)]
@@ -174,6 +202,7 @@ fn respaced(random: &mut Random, text: &str) -> String {
 fn edited(random: &mut Random, text: &str) -> String {
     let words: Vec<&str> = ADDED.split_whitespace().collect();
     let original: Vec<char> = text.chars().collect();
+    let grams = Grams::new(text);
     // A changed character costs up to five grams on each side of the fraction.
     for edits in (1..=random.between(1, 1 + original.len() / 45)).rev() {
         let mut changed = original.clone();
@@ -187,7 +216,7 @@ fn edited(random: &mut Random, text: &str) -> String {
             }
         }
         let changed: String = changed.into_iter().collect();
-        if changed != text && reaches(text, &changed, EDITED) {
+        if changed != text && grams.reach(&Grams::new(&changed), EDITED) {
             return changed;
         }
     }
@@ -204,56 +233,7 @@ fn shuffled(random: &mut Random, text: &str) -> Option<String> {
         pieces.swap(last, random.below(last + 1));
     }
     let shuffled: String = pieces.concat().into_iter().collect();
-    (!reaches(text, &shuffled, DECOY)).then_some(shuffled)
-}
-
-/// Returns whether the Jaccard similarity of the character 5-grams is at least `least`, with and without
-/// punctuation.
-fn reaches(a: &str, b: &str, least: (usize, usize)) -> bool {
-    let reaches = |keep: fn(char) -> bool| {
-        let (a, b) = (grams(a, keep), grams(b, keep));
-        let common = a.iter().filter(|gram| b.binary_search(gram).is_ok()).count();
-        common * least.1 >= (a.len() + b.len() - common) * least.0
-    };
-    reaches(|_| true) && reaches(char::is_alphanumeric)
-}
-
-/// Returns the set of character 5-grams, sorted. A shorter text is one gram.
-fn grams(text: &str, keep: fn(char) -> bool) -> Vec<Vec<char>> {
-    let chars: Vec<char> = text.chars().filter(|&char| keep(char)).collect();
-    let mut grams: Vec<_> = chars.windows(GRAM.min(chars.len().max(1))).map(<[char]>::to_vec).collect();
-    grams.sort_unstable();
-    grams.dedup();
-    grams
-}
-
-/// The generator SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
-/// 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Returns a number below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
-    }
-
-    /// Returns a number between `least` and `most`, both included.
-    fn between(&mut self, least: usize, most: usize) -> usize {
-        least + self.below(most - least + 1)
-    }
-
-    /// Returns a word. Words at the front come far more often.
-    fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        let end = self.below(words.len()) + 1;
-        words[self.below(end)]
-    }
+    (!Grams::new(text).reach(&Grams::new(&shuffled), DECOY)).then_some(shuffled)
 }
 
 /// Words that an edited document has more than its original.
@@ -322,6 +302,11 @@ mod tests {
     fn the_same_seed_gives_the_same_corpus() {
         assert_eq!(corpus(300, 7), corpus(300, 7));
         assert_eq!(corpus(300, 7)[..100], corpus(100, 7));
+        // More than one block is as good: a smaller corpus is the beginning of a larger one, and no block repeats another one.
+        let two = corpus(2 * BLOCK - 5, 7);
+        assert_eq!(two[..BLOCK as usize + 100], corpus(BLOCK + 100, 7));
+        assert_ne!(two[BLOCK as usize].text, two[0].text);
+        pairs(&two[BLOCK as usize..], "edited");
         assert_ne!(corpus(300, 7), corpus(300, 8));
     }
 
@@ -366,14 +351,14 @@ mod tests {
     #[test]
     fn unrelated_documents_are_not_similar() {
         let docs: Vec<_> = corpus(2_000, 5).into_iter().filter(|doc| doc.duplicate.is_none()).collect();
-        let sets: Vec<_> = docs.iter().map(|doc| grams(&doc.text, |_| true)).collect();
+        let sets: Vec<_> = docs.iter().map(|doc| grams::grams(&doc.text, |_| true)).collect();
         let mut closest = 0.0f64;
         for (at, a) in sets.iter().enumerate() {
             for b in &sets[..at] {
                 if a.len().min(b.len()) * 5 < a.len().max(b.len()) * 4 {
                     continue; // cannot reach .8
                 }
-                let common = a.iter().filter(|gram| b.binary_search(gram).is_ok()).count();
+                let common = grams::common(a, b);
                 closest = closest.max(common as f64 / (a.len() + b.len() - common) as f64);
             }
         }

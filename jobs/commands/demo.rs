@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use datasets::{Synthetic, SyntheticDoc, SyntheticMixture};
 use serde_json::json;
 
+use runtime::Common;
 use runtime::cli::exit::WrongUse;
+use runtime::corpus::at_once::each;
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///
@@ -33,50 +35,72 @@ pub struct Args {
 }
 
 /// Runs the job; returns 0.
-pub fn run(args: Args) -> Result<u8> {
+pub fn run(common: &Common, args: Args) -> Result<u8> {
     let Args { folder, documents, seed, mixture } = args;
     if folder.exists() {
         bail!(WrongUse(format!("the folder \"{}\" exists", folder.display())));
     }
-    let create = |name: &str| -> Result<_> {
-        let file = folder.join(name);
-        let opened =
-            File::create(&file).with_context(|| format!("could not create \"{}\"", file.display()))?;
-        Ok(BufWriter::new(opened))
+    let workers = common.workers();
+    let files = ["corpus.jsonl", "truth.tsv", "clusters.tsv"].map(|name| folder.join(name));
+    let create = |file: &PathBuf| {
+        File::create(file).with_context(|| format!("could not create \"{}\"", file.display()))
     };
     fs::create_dir_all(&folder).with_context(|| format!("could not create \"{}\"", folder.display()))?;
-    let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
-    let mut clusters = create("clusters.tsv")?;
-    let mut originals = HashSet::new();
+    let mut open = files.iter().map(create).collect::<Result<Vec<File>>>()?;
+    let plain = Synthetic { documents, seed };
+    let mixed = SyntheticMixture { documents, seed };
+    let blocks = if mixture { mixed.blocks() } else { plain.blocks() };
     let mut duplicates = 0;
-    let docs: Box<dyn Iterator<Item = SyntheticDoc>> = match mixture {
-        false => Box::new(Synthetic { documents, seed }.docs()),
-        true => Box::new(SyntheticMixture { documents, seed }.docs()),
-    };
-    for doc in docs {
-        serde_json::to_writer(&mut corpus, &json!({"id": doc.id, "text": doc.text}))?;
-        corpus.write_all(b"\n")?;
-        if let Some((original, how)) = doc.duplicate {
-            duplicates += 1;
-            writeln!(truth, "{}\t{original}\t{how}", doc.id)?;
-            writeln!(clusters, "{}\t{original}", doc.id)?;
-            if !originals.contains(&original) {
-                writeln!(clusters, "{original}\t{original}")?;
-                originals.insert(original);
+    // Each worker makes a block, and then all of these are written.
+    for first in (0..blocks).step_by(workers) {
+        let some: Vec<u64> = (first..blocks.min(first + workers as u64)).collect();
+        let made = each(workers, &some, |&block| match mixture {
+            false => DemoBlock::new(plain.block(block)),
+            true => DemoBlock::new(mixed.block(block)),
+        })?;
+        for block in made {
+            duplicates += block.duplicates;
+            for ((file, open), bytes) in files.iter().zip(&mut open).zip(&block.files) {
+                open.write_all(bytes).with_context(|| format!("could not write \"{}\"", file.display()))?;
             }
         }
     }
-    corpus.flush()?;
-    truth.flush()?;
-    clusters.flush()?;
     let of_seed = if mixture { format!(", of seed {seed}") } else { String::new() };
     let said = format!(
         "{documents} documents, {duplicates} of them duplicates, in \"{}\"{of_seed}",
         folder.display()
     );
-    let corpus = folder.join("corpus.jsonl");
-    let corpus = corpus.display().to_string();
+    let corpus = files[0].display().to_string();
     let corpus = shlex::try_quote(&corpus).unwrap_or((&*corpus).into());
     let _ = writeln!(std::io::stdout(), "{said}\nnext: dedup-job dedup {corpus} clean");
     Ok(0)
+}
+
+/// A block of the corpus.
+struct DemoBlock {
+    /// Its bytes in corpus.jsonl, truth.tsv and clusters.tsv: some 10 to 20 MB.
+    files: [Vec<u8>; 3],
+    duplicates: u64,
+}
+
+impl DemoBlock {
+    fn new(docs: impl Iterator<Item = SyntheticDoc>) -> Result<Self> {
+        let [mut corpus, mut truth, mut clusters] = [const { Vec::new() }; 3];
+        let mut originals = HashSet::new();
+        let mut duplicates = 0;
+        for SyntheticDoc { id, text, duplicate } in docs {
+            serde_json::to_writer(&mut corpus, &json!({"id": id, "text": text}))?;
+            corpus.push(b'\n');
+            if let Some((original, how)) = duplicate {
+                duplicates += 1;
+                writeln!(truth, "{id}\t{original}\t{how}")?;
+                writeln!(clusters, "{id}\t{original}")?;
+                if !originals.contains(&original) {
+                    writeln!(clusters, "{original}\t{original}")?;
+                    originals.insert(original);
+                }
+            }
+        }
+        Ok(DemoBlock { files: [corpus, truth, clusters], duplicates })
+    }
 }

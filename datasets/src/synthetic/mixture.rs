@@ -2,7 +2,10 @@
 //! long articles in several editions.
 
 use super::posts::PostMaker;
-use super::{ARTICLE, Maker, NEWS, Random, SyntheticDoc, SyntheticKind, edited, respaced};
+use super::{
+    ARTICLE, BLOCK, Maker, NEWS, Random, SyntheticDoc, SyntheticKind, edited, numbers_of_block, respaced,
+    seed_of_block,
+};
 
 /// A corpus that is the same for the same parameters, on any machine. It stands in for corpora that have no public address:
 /// most documents are short, one in twelve repeats another one as it is, and long articles have most of the text.
@@ -38,12 +41,27 @@ type EarlierText = (String, String);
 impl SyntheticMixture {
     /// Returns the documents in order; each duplicate comes after its original. Memory: some MB.
     pub fn docs(self) -> impl Iterator<Item = SyntheticDoc> {
+        (0..self.blocks()).flat_map(move |block| self.block(block))
+    }
+
+    /// Returns the number of blocks.
+    pub fn blocks(self) -> u64 {
+        self.documents.div_ceil(BLOCK)
+    }
+
+    /// Returns the documents of a block, in order. It repeats none of another block but templates and the page of the family, so that
+    /// blocks can be made beside each other.
+    pub fn block(self, block: u64) -> impl Iterator<Item = SyntheticDoc> {
         let mut texts = Maker::new(Random(self.seed));
         let templates = (0..TEMPLATES)
             .map(|_| std::array::from_fn(|_| texts.text(REPORT).replace(|c: char| c.is_ascii_digit(), "")));
         let templates = templates.collect();
         let page = texts.text(PAGE);
-        let posts = PostMaker::new(self.seed ^ 1);
+        let seed = seed_of_block(self.seed, block);
+        if block > 0 {
+            texts.random = Random(seed);
+        }
+        let posts = PostMaker::new(seed ^ 1);
         let mut maker = MixtureMaker {
             texts,
             posts,
@@ -54,7 +72,7 @@ impl SyntheticMixture {
             articles: Vec::new(),
             messages: Vec::new(),
         };
-        (1..=self.documents).map(move |number| maker.doc(number))
+        numbers_of_block(self.documents, block).map(move |number| maker.doc(number))
     }
 }
 
