@@ -1,13 +1,15 @@
 //! Errors of reading or writing a corpus.
 
-use std::{fmt, io};
+use std::io;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Failure of reading or writing a file.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum Error {
     /// The bytes break the rules of the format.
+    #[error("\"{path}\" at byte {offset}: {reason}")]
     Data {
         /// The file.
         path: String,
@@ -18,9 +20,11 @@ pub enum Error {
     },
     /// The file lacks a field. The file is at fault where other files have the field, otherwise the user, who
     /// asked for it.
+    #[error("\"{}\" has no field \"{}\"; it has {}", .0.path, .0.field, .0.found.join(", "))]
     Field(MissingField),
     /// The store failed.
-    Store(cluster::Error),
+    #[error(transparent)]
+    Store(#[from] cluster::Error),
 }
 
 /// A file without a field that was asked for.
@@ -67,32 +71,5 @@ impl Error {
     pub fn changed(path: &str) -> Self {
         let source = io::Error::other("it has changed since it was first read");
         Error::Store(cluster::Error::io(path, "divide", source))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Data { path, offset, reason } => write!(f, "\"{path}\" at byte {offset}: {reason}"),
-            Error::Field(MissingField { path, field, found }) => {
-                write!(f, "\"{path}\" has no field \"{field}\"; it has {}", found.join(", "))
-            }
-            Error::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Store(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<cluster::Error> for Error {
-    fn from(error: cluster::Error) -> Self {
-        Error::Store(error)
     }
 }

@@ -1,21 +1,26 @@
 //! The errors of stores, and of the processes of a job.
 
-use std::{fmt, io};
+use std::io;
+
+use thiserror::Error;
 
 /// Reason why a store could not do what it was asked.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum Error {
     /// No such file or directory exists, or no file matches the pattern.
+    #[error("\"{path}\" does not exist")]
     NotFound {
         /// The path or pattern.
         path: String,
     },
     /// The file exists, but must not be read or written by this user.
+    #[error("no permission for \"{path}\"")]
     Denied {
         /// The path.
         path: String,
     },
     /// The name cannot be used: it has an unknown scheme or is a bad pattern, for example.
+    #[error("cannot use \"{name}\": {reason}")]
     BadName {
         /// The name as it was given.
         name: String,
@@ -23,11 +28,16 @@ pub enum Error {
         reason: String,
     },
     /// The processes of the job could not connect to each other, or one of them was lost or failed.
+    #[error("{reason}")]
     Processes {
         /// The whole line: which process, and why.
         reason: String,
     },
     /// An input is not what it was when the job was planned, or when it was read before.
+    #[error(
+        "the input \"{path}\" changed while the job ran: {reason}; \
+         run the job again, and if it says so once more, remove OUTPUT/_temporary before"
+    )]
     Changed {
         /// The path, as messages show it.
         path: String,
@@ -35,6 +45,7 @@ pub enum Error {
         reason: String,
     },
     /// A file that this program has written does not have the bytes that were written.
+    #[error("\"{path}\" is damaged at byte {offset}: {reason}")]
     Damaged {
         /// The path, as messages show it.
         path: String,
@@ -44,6 +55,7 @@ pub enum Error {
         reason: String,
     },
     /// Any other failure.
+    #[error("could not {action} \"{path}\"")]
     Io {
         /// The path.
         path: String,
@@ -67,37 +79,6 @@ impl Error {
             io::ErrorKind::NotFound => Error::NotFound { path },
             io::ErrorKind::PermissionDenied => Error::Denied { path },
             _ => Error::Io { path, action, source },
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NotFound { path } => write!(f, "\"{path}\" does not exist"),
-            Error::Denied { path } => write!(f, "no permission for \"{path}\""),
-            Error::BadName { name, reason } => write!(f, "cannot use \"{name}\": {reason}"),
-            Error::Processes { reason } => f.write_str(reason),
-            Error::Changed { path, reason } => {
-                write!(
-                    f,
-                    "the input \"{path}\" changed while the job ran: {reason}; \
-                     run the job again, and if it says so once more, remove OUTPUT/_temporary before"
-                )
-            }
-            Error::Damaged { path, offset, reason } => {
-                write!(f, "\"{path}\" is damaged at byte {offset}: {reason}")
-            }
-            Error::Io { path, action, .. } => write!(f, "could not {action} \"{path}\""),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Io { source, .. } => Some(source),
-            _ => None,
         }
     }
 }
