@@ -46,29 +46,26 @@ impl IndexTable {
 
     /// Returns the name of the table, as files have it.
     pub fn name(self) -> &'static str {
-        match self {
-            IndexTable::Identities => "identities",
-            IndexTable::Keys => "keys",
-            IndexTable::Sketches => "sketches",
-            IndexTable::Texts => "texts",
-            IndexTable::Documents => "documents",
-            IndexTable::Copies => "copies",
-            IndexTable::Ids => "ids",
-            IndexTable::Priorities => "priorities",
-        }
+        self.layout().0
     }
 
     /// Returns the shape of its rows.
     pub fn shape(self) -> RunShape {
-        let (key_words, value_words, bytes) = match self {
-            IndexTable::Identities => (3, 0, false),
-            IndexTable::Keys => (4, 0, false),
-            IndexTable::Sketches => (1, 2, false),
-            IndexTable::Texts => (1, 0, true),
-            IndexTable::Documents => (1, 2, true),
-            IndexTable::Copies | IndexTable::Ids => (2, 0, false),
-            IndexTable::Priorities => (1, 1, false),
-        };
-        RunShape { key_words, value_words, bytes }
+        self.layout().1
+    }
+
+    /// Returns name and shape.
+    fn layout(self) -> (&'static str, RunShape) {
+        let row = |name, key_words, value_words, bytes| (name, RunShape { key_words, value_words, bytes });
+        match self {
+            IndexTable::Identities => row("identities", 3, 0, false),
+            IndexTable::Keys => row("keys", 4, 0, false),
+            IndexTable::Sketches => row("sketches", 1, 2, false),
+            IndexTable::Texts => row("texts", 1, 0, true),
+            IndexTable::Documents => row("documents", 1, 2, true),
+            IndexTable::Copies => row("copies", 2, 0, false),
+            IndexTable::Ids => row("ids", 2, 0, false),
+            IndexTable::Priorities => row("priorities", 1, 1, false),
+        }
     }
 }

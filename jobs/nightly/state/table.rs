@@ -96,33 +96,28 @@ impl StateTable {
 
     /// Returns the name of the table, as files have it.
     pub fn name(self) -> &'static str {
-        match self {
-            StateTable::Identities => "identities",
-            StateTable::Keys => "keys",
-            StateTable::Sketches => "sketches",
-            StateTable::Texts => "texts",
-            StateTable::Documents => "documents",
-            StateTable::Ids => "ids",
-            StateTable::Parents => "parents",
-            StateTable::Members => "members",
-            StateTable::Withdrawn => "withdrawn",
-        }
+        self.layout().0
     }
 
     /// Returns the shape of its rows.
     pub fn shape(self) -> RunShape {
-        let (key_words, value_words, bytes) = match self {
-            StateTable::Identities => (2, 1, false),
-            StateTable::Keys => (4, 0, false),
-            StateTable::Sketches => (1, 2, false),
-            StateTable::Texts => (1, 0, true),
-            StateTable::Documents => (1, 2, true),
-            StateTable::Ids => (2, 0, false),
-            StateTable::Parents => (1, 2, false),
-            StateTable::Withdrawn => (1, 1, false),
-            StateTable::Members => (3, 1, false),
-        };
-        RunShape { key_words, value_words, bytes }
+        self.layout().1
+    }
+
+    /// Returns name and shape.
+    fn layout(self) -> (&'static str, RunShape) {
+        let row = |name, key_words, value_words, bytes| (name, RunShape { key_words, value_words, bytes });
+        match self {
+            StateTable::Identities => row("identities", 2, 1, false),
+            StateTable::Keys => row("keys", 4, 0, false),
+            StateTable::Sketches => row("sketches", 1, 2, false),
+            StateTable::Texts => row("texts", 1, 0, true),
+            StateTable::Documents => row("documents", 1, 2, true),
+            StateTable::Ids => row("ids", 2, 0, false),
+            StateTable::Parents => row("parents", 1, 2, false),
+            StateTable::Members => row("members", 3, 1, false),
+            StateTable::Withdrawn => row("withdrawn", 1, 1, false),
+        }
     }
 }
 
