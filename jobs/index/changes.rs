@@ -14,7 +14,7 @@ use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter
 use runtime::cli::exit::while_running;
 
 /// Number of documents after which changes are made durable.
-const GROUP: usize = 1000;
+pub(super) const GROUP: usize = 1000;
 /// Number of bytes of ids and texts after which they are, too.
 const GROUP_BYTES: usize = 1 << 26;
 /// Number of bytes of documents in memory up to which they are left to the log when a command ends.

@@ -4,7 +4,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
+use super::prepare::now;
 use super::topics::{IndexedDoc, Topic, TopicReader};
+#[cfg(feature = "cli")]
+use runtime::cli::terminal::print;
 
 /// Number of documents of a part.
 const AT_ONCE: usize = 1000;
@@ -50,6 +53,19 @@ pub(super) fn export_part(
         Ok(())
     })?;
     Ok(part)
+}
+
+/// Prints the documents of a topic as JSON lines. `stays`: whether a document is printed.
+#[cfg(feature = "cli")]
+pub(super) fn print_docs(index: &IndexFolder, topic: &str, stays: impl Fn(u64) -> bool) -> Result<()> {
+    let now = now();
+    let mut from = Some(0);
+    while let Some(number) = from {
+        let part = export_part(index, topic, number, now, &stays)?;
+        print(String::from_utf8(part.lines)?)?;
+        from = part.next;
+    }
+    Ok(())
 }
 
 /// Calls `each` with up to a thousand documents of a topic from a number on, below `end`. Returns the number from which on the next part

@@ -76,10 +76,6 @@ pub use topics::PreparedDoc;
 #[cfg(feature = "cli")]
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     allow_open_files();
-    #[cfg(feature = "hbase")]
-    if let Some(address) = hbase::address(&args.tool) {
-        return hbase::run(args.tool, common, &address?);
-    }
     args.tool.run(common)
 }
 

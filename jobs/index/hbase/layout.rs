@@ -208,6 +208,35 @@ pub(super) fn split_keys() -> Vec<Vec<u8>> {
     (1..PARTITIONS).map(|partition| vec![partition]).collect()
 }
 
+/// Gives documents their times and tokens, in the order in which they come.
+pub(super) struct DocStamps {
+    /// A number that no other process has, which is a part of its tokens.
+    pub process: u64,
+    number: u32,
+    time: u64,
+}
+
+impl DocStamps {
+    /// `process`: a number that no other process has.
+    pub fn new(process: u64) -> Self {
+        DocStamps { process, number: 0, time: 0 }
+    }
+
+    /// Stamps a document that comes now, in milliseconds since 1970. Times do not go back when the clock does.
+    pub fn stamp(&mut self, doc: &PreparedDoc, now: u64) -> HBaseDoc {
+        self.time = self.time.max(now);
+        let (time, token) = (self.time, self.token());
+        HBaseDoc { time, token, fingerprint: fingerprint_of(doc), id: doc.id.clone() }
+    }
+
+    /// Returns a token that no other document with its id and fingerprint has.
+    pub fn token(&mut self) -> DocToken {
+        let token = DocToken { number: self.number, process: self.process };
+        self.number = self.number.wrapping_add(1);
+        token
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;

@@ -10,7 +10,6 @@ use super::layout::{DocState, DocToken, HBaseDoc};
 use super::meeting::{NearDoc, NearDocs};
 use super::query::{answer_of, forget_of_empty};
 use super::settings_row::HBaseIndex;
-use super::writing::DocStamps;
 use crate::query::{QueryAnswer, QueryLimits};
 use crate::topics::PreparedDoc;
 
@@ -61,17 +60,18 @@ impl HBaseIndex {
     /// # Errors
     /// Those of the table. Documents may be pending then, which no query sees, and kept ones may not have been answered.
     pub fn query_and_insert(
-        &self,
+        &mut self,
         topic: &str,
         docs: &[PreparedDoc],
         limits: QueryLimits,
-        stamps: &mut DocStamps,
         now: u64,
     ) -> Result<Vec<QueryAnswer>> {
         let mut answers: Vec<Option<QueryAnswer>> = docs.iter().map(|_| None).collect();
         let mut left: Vec<usize> = (0..docs.len()).collect();
-        let mut contenders: Vec<Contender> =
-            docs.iter().map(|prepared| Contender { prepared, doc: stamps.stamp(prepared, now) }).collect();
+        let mut contenders: Vec<Contender> = docs
+            .iter()
+            .map(|prepared| Contender { prepared, doc: self.stamps.stamp(prepared, now) })
+            .collect();
         for _ in 0..ATTEMPTS {
             let (decisions, cuts) = self.decide(topic, &contenders, self.within(limits))?;
             let mut again = Vec::new();
@@ -84,7 +84,7 @@ impl HBaseIndex {
                     Decision::Known(matches) => (matches, false),
                     Decision::GivenUp => {
                         // A deletion hides a cell that is put later with the same token.
-                        let doc = HBaseDoc { token: stamps.token(), ..contender.doc };
+                        let doc = HBaseDoc { token: self.stamps.token(), ..contender.doc };
                         again.push(Contender { doc, ..contender });
                         again_at.push(at);
                         continue;

@@ -7,7 +7,7 @@ use operators::method::{KeptKeys, Method};
 use operators::search::FingerprintKeys;
 use operators::text::features::Lexicon;
 
-use super::layout::{MOST_BITS, split_keys};
+use super::layout::{DocStamps, MOST_BITS, split_keys};
 use crate::settings::IndexSettings;
 use runtime::cli::exit::WrongUse;
 
@@ -26,8 +26,8 @@ pub(super) struct HBaseIndex {
     pub keys: KeptKeys,
     /// Largest distance of a match, in bits.
     pub distance: u32,
-    /// Number that this process has drawn, which is a part of its tokens.
-    pub process: u64,
+    /// Times and tokens of the documents that this process adds.
+    pub stamps: DocStamps,
     /// Settings of a build, which become those of the index when all documents are there.
     building: Option<TableCell>,
 }
@@ -51,7 +51,7 @@ impl HBaseIndex {
                 )));
             }
         }
-        let value = serde_json::to_vec(&(&index.settings, index.process))?;
+        let value = serde_json::to_vec(&(&index.settings, index.stamps.process))?;
         let building = TableCell { row: ROW.to_vec(), qualifier: BUILDING.to_vec(), time: 0, value };
         if !index.table.put_if_absent(&building)? {
             bail!("another process builds \"{address}\"");
@@ -107,7 +107,7 @@ impl HBaseIndex {
             method,
             keys,
             distance,
-            process: Secret::random().words()[0],
+            stamps: DocStamps::new(Secret::random().words()[0]),
             building: None,
         })
     }

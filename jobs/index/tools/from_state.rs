@@ -27,7 +27,7 @@ const FOUR_PASSES: u64 = 4;
 ///
 /// # Errors
 /// Those of the stores, and [`WrongUse`] when a state is one of several inputs.
-pub(crate) fn state_among(inputs: &[String]) -> Result<Option<StateFolder>> {
+pub(super) fn state_among(inputs: &[String]) -> Result<Option<StateFolder>> {
     let lists = inputs.iter().filter(|uri| uri.contains(',')).flat_map(|uri| uri.split(','));
     for uri in inputs.iter().map(String::as_str).chain(lists) {
         let (store, path) = Stores::new().locate(uri)?;

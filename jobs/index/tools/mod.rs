@@ -1,208 +1,257 @@
-//! Runs the tools for an index in a folder. `asking.rs` opens an index and a corpus, `from_state.rs` makes an index of a
-//! nightly state; `stats.rs`, `model.rs` and `snapshot.rs` are tools of their own.
+//! Runs the tools. `any_index.rs` is what most of them ask of an index, wherever it lies, and `asking.rs` opens it with a corpus;
+//! `from_state.rs` makes an index of a nightly state; `stats.rs`, `model.rs` and `snapshot.rs` are tools of an index in a folder.
 
+pub(crate) mod any_index;
 mod asking;
 mod from_state;
 mod model;
 mod snapshot;
 mod stats;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use operators::DocId;
 use operators::hash::Secret;
+use operators::method::Spec;
 use operators::text::features::Lexicon;
 use serde_json::json;
 
-use self::asking::ask;
-use self::from_state::{build_from_state, refuse_options};
+use self::any_index::Index;
+use self::asking::{Use, ask};
+use self::from_state::{build_from_state, refuse_options, state_among};
 use self::model::model;
 use self::snapshot::snapshot;
-use self::stats::print_stats;
 use crate::answer_lines::{acknowledge, code, print_line};
 use crate::args::{CorpusArgs, IndexArgs, IndexTool};
 use crate::changes::GroupSize;
-use crate::export::export_part;
+use crate::export::print_docs;
+#[cfg(feature = "hbase")]
+use crate::hbase;
 use crate::index_folder::IndexFolder;
 use crate::load::{each_batch, open_corpus};
-use crate::prepare::{Preparer, now};
 use crate::query::{QueryAnswer, QueryLimits};
 use crate::serve::serve;
 use crate::settings;
 use crate::topics::PreparedDoc;
 use crate::view::{clean_set, print_view};
+#[cfg(feature = "hbase")]
+use ::hbase::HBaseAddress;
+use batch::options::Verification;
 use nightly::Policy;
 use runtime::Common;
+#[cfg(feature = "hbase")]
+use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::print;
 use runtime::corpus::input::Input;
 use runtime::progress::Progress;
 
-pub(super) use self::from_state::state_among;
-
 impl IndexTool {
     /// Runs the tool. Returns the exit code: 0; 3 if records were rejected; 1 if a check has found faults.
     pub fn run(self, common: &Common) -> Result<u8> {
+        #[cfg(feature = "hbase")]
+        self.refuse_in_hbase()?;
+        let none = Lexicon::default();
         match self {
             IndexTool::Build { index, corpus, method, verify, no_text } => {
-                if let Some(state) = state_among(&corpus.inputs)? {
-                    refuse_options(method.as_ref(), verify)?;
-                    build_from_state(common, &index, &state, &corpus, no_text)?;
-                    return Ok(0);
+                build(common, &index, &corpus, (method, verify, no_text))
+            }
+            IndexTool::Insert { index, corpus } => change(common, &index, &corpus, None),
+            IndexTool::Query { index, corpus, insert, limit, within } => {
+                let limits = QueryLimits { matches: limit, within };
+                if insert {
+                    change(common, &index, &corpus, Some(limits))
+                } else {
+                    query(common, &index, &corpus, limits)
                 }
-                let method = method.unwrap_or_default();
-                common.warn_of(&method);
-                let input = open_corpus(common, &corpus)?;
-                let lexicon = corpus.input.lexicon(method.cuts_words())?;
-                let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;
-                let mut folder = IndexFolder::build(&index, &settings, &lexicon)?;
-                let code = change(common, (&index, &mut folder), input, &corpus, insert_one)?;
-                folder.finish_build()?;
-                Ok(code)
-            }
-            IndexTool::Insert { index, corpus } => insert(common, &index, &corpus),
-            IndexTool::Query { index, corpus, insert: false, limit, within } => {
-                query(common, &index, &corpus, QueryLimits { matches: limit, within })
-            }
-            IndexTool::Query { index, corpus, insert: true, limit, within } => {
-                query_and_insert(common, &index, &corpus, QueryLimits { matches: limit, within })
             }
             IndexTool::Delete { index, ids, topic } => {
                 let ids = ids.read()?.into_iter().collect();
-                let mut folder = index.open(common, &Lexicon::default())?;
-                let deleted = folder.delete(&topic, &ids)?;
-                folder.commit()?;
+                let deleted = index.open(common, &none, Use::Change)?.delete(&topic, &ids)?;
                 common.tell(format_args!("{deleted} documents of {} ids deleted", ids.len()));
                 Ok(0)
             }
             IndexTool::Expire { index, older_than, topic } => {
-                let mut folder = index.open(common, &Lexicon::default())?;
-                let before = now().saturating_sub(older_than.as_secs());
-                let topics =
-                    topic.map_or_else(|| folder.topics.keys().cloned().collect(), |topic| vec![topic]);
-                topics.iter().try_for_each(|topic| folder.expire(topic, before))?;
-                folder.commit()?;
-                Ok(0)
+                let mut index = index.open(common, &none, Use::Change)?;
+                let topics = topic.map_or_else(|| index.topic_names(), |topic| Ok(vec![topic]))?;
+                index.expire(&topics, older_than).map(|()| 0)
             }
             IndexTool::Stats { index, json } => {
-                print_stats(&IndexFolder::open_to_read(&index.index, &Lexicon::default())?, json)?;
-                Ok(0)
+                index.open(common, &none, Use::Read)?.print_stats(json).map(|()| 0)
             }
             IndexTool::Check { index } => check(&index),
             IndexTool::Model { index, corpus, documents, disk, json } => {
                 model(common, &index, &corpus, &documents, (disk, json))
             }
             IndexTool::Compact { index } => {
-                index.open(common, &Lexicon::default())?.compact()?;
+                index.open_to_change(common, &none)?.compact()?;
                 Ok(0)
             }
             IndexTool::Snapshot { index, folder } => snapshot(&index, &folder).map(|()| 0),
             IndexTool::Serve(args) => serve(common, &args),
             IndexTool::View { index, topic, view } => print_view(common, &index, &topic, &view),
-            IndexTool::Export { index, topic, kept, policy } => {
-                export(common, &index, &topic, kept.then(|| policy.unwrap_or_default()).as_ref())
+            IndexTool::Export { index, topic, kept: true, policy } => {
+                export_kept(common, &index, &topic, &policy.unwrap_or_default())
+            }
+            IndexTool::Export { index, topic, .. } => {
+                let index = index.open(common, &none, Use::Read)?;
+                warn_of_topic(common, index.as_ref(), &topic)?;
+                index.print_docs(&topic).map(|()| 0)
             }
             IndexTool::Drop { index, topic } => {
-                if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {
+                if !index.open(common, &none, Use::Change)?.drop_topic(&topic)? {
                     common.warn(format_args!("the index has no topic \"{topic}\""));
                 }
                 Ok(0)
             }
         }
     }
+
+    /// Refuses tools that an index in HBase does not have.
+    ///
+    /// # Errors
+    /// [`WrongUse`].
+    #[cfg(feature = "hbase")]
+    fn refuse_in_hbase(&self) -> Result<()> {
+        let (index, why) = match self {
+            IndexTool::Check { index } | IndexTool::Compact { index } => {
+                (&index.index, "HBase checks and compacts its files by itself")
+            }
+            IndexTool::Snapshot { index, .. } => (index, FOLDERS_ALONE),
+            IndexTool::Serve(args) => (&args.index, FOLDERS_ALONE),
+            IndexTool::Model { index, .. } => (&index.index, FOLDERS_ALONE),
+            IndexTool::View { index, .. } | IndexTool::Export { index, kept: true, .. } => {
+                (&index.index, "HBase keeps no texts, by which it is decided which documents stay")
+            }
+            _ => return Ok(()),
+        };
+        match HBaseAddress::parse(index).transpose()? {
+            Some(_) => bail!(WrongUse(why.to_owned())),
+            None => Ok(()),
+        }
+    }
 }
 
-fn insert_one(
-    index: &mut IndexFolder,
-    topic: &str,
-    doc: &PreparedDoc,
-    now: u64,
-) -> Result<Option<QueryAnswer>> {
-    index.insert(topic, doc, now).map(|()| None)
-}
+#[cfg(feature = "hbase")]
+const FOLDERS_ALONE: &str = "this is for an index in a folder; HBase has snapshots and servers of its own";
 
-fn insert(common: &Common, args: &IndexArgs, corpus: &CorpusArgs) -> Result<u8> {
-    let (input, mut index) = args.open_both(common, corpus, IndexArgs::open)?;
-    let code = change(common, (&args.index, &mut index), input, corpus, insert_one)?;
-    index.finish()?;
-    Ok(code)
-}
-
-fn query_and_insert(
+/// Makes an index of a corpus, or of a nightly state.
+fn build(
     common: &Common,
-    args: &IndexArgs,
+    name: &str,
     corpus: &CorpusArgs,
-    limits: QueryLimits,
+    (method, verify, no_text): (Option<Spec>, Option<Verification>, bool),
 ) -> Result<u8> {
-    let (input, mut index) = args.open_both(common, corpus, IndexArgs::open)?;
-    index.check_limits(limits)?;
-    let code = change(common, (&args.index, &mut index), input, corpus, |index, topic, doc, now| {
-        index.query_and_insert(topic, doc, limits, now).map(Some)
-    })?;
-    index.finish()?;
-    Ok(code)
+    #[cfg(feature = "hbase")]
+    let address = HBaseAddress::parse(name).transpose()?;
+    if let Some(state) = state_among(&corpus.inputs)? {
+        #[cfg(feature = "hbase")]
+        if address.is_some() {
+            bail!(WrongUse("an index of a nightly state is a folder: name one".to_owned()));
+        }
+        refuse_options(method.as_ref(), verify)?;
+        return build_from_state(common, name, &state, corpus, no_text).map(|()| 0);
+    }
+    let method = method.unwrap_or_default();
+    common.warn_of(&method);
+    let input = open_corpus(common, corpus)?;
+    let lexicon = corpus.input.lexicon(method.cuts_words())?;
+    let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;
+    #[cfg(feature = "hbase")]
+    if let Some(address) = address {
+        let mut index = hbase::build(&address, settings, &lexicon)?;
+        return fill(common, (name, index.as_mut()), input, corpus);
+    }
+    let mut index = IndexFolder::build(name, &settings, &lexicon)?;
+    fill(common, (name, &mut index), input, corpus)
 }
 
-/// Calls `each` with every document of a corpus, which changes the index. Returns the exit code.
-fn change(
+/// Adds a corpus to a new index. Returns the exit code.
+fn fill(
     common: &Common,
-    (path, index): (&str, &mut IndexFolder),
+    (name, index): (&str, &mut dyn Index),
     input: Input,
     corpus: &CorpusArgs,
-    each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
 ) -> Result<u8> {
-    let asked = json!({ "index": path, "inputs": corpus.inputs, "topic": corpus.topic });
+    let code = add_corpus(common, (name, &mut *index), input, corpus, None)?;
+    index.finish_build()?;
+    Ok(code)
+}
+
+/// Adds a corpus to an index. `limits`: as for [`Index::add`]. Returns the exit code.
+fn change(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: Option<QueryLimits>) -> Result<u8> {
+    let (input, mut index) = args.open_both(common, corpus, Use::Change)?;
+    limits.map_or(Ok(()), |limits| index.check_limits(limits))?;
+    let code = add_corpus(common, (&args.index, index.as_mut()), input, corpus, limits)?;
+    index.finish()?;
+    Ok(code)
+}
+
+fn add_corpus(
+    common: &Common,
+    (name, index): (&str, &mut dyn Index),
+    input: Input,
+    corpus: &CorpusArgs,
+    limits: Option<QueryLimits>,
+) -> Result<u8> {
+    let asked = json!({ "index": name, "inputs": corpus.inputs, "topic": corpus.topic });
     let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
-    let rejected = watch.end(change_by_groups(index, &corpus.topic, &input, each, &progress))?;
+    let rejected = watch.end(add_by_groups(index, &corpus.topic, &input, limits, &progress))?;
     Ok(code(common, rejected))
 }
 
-/// Calls `each` with every document in order, makes the changes durable group by group, and prints the answers of a
-/// group once they are. Returns the number of rejected records.
-fn change_by_groups(
-    index: &mut IndexFolder,
+/// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the number of rejected
+/// records.
+fn add_by_groups(
+    index: &mut dyn Index,
     topic: &str,
     input: &Input,
-    mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
+    limits: Option<QueryLimits>,
     progress: &Progress,
 ) -> Result<u64> {
-    let mut answers: Vec<QueryAnswer> = Vec::new();
-    let mut group = GroupSize::default();
+    let at_once = index.docs_at_once();
+    let mut group: Vec<PreparedDoc> = Vec::new();
+    let mut size = GroupSize::default();
+    let preparer = index.preparer();
+    let mut add = |group: &mut Vec<PreparedDoc>| {
+        let answers = index.add(topic, group, limits)?;
+        group.clear();
+        answers.into_iter().try_for_each(acknowledge)
+    };
     let rejected = each_batch(
         input,
         progress,
-        &Preparer::of(index),
+        &preparer,
         |preparer, batch| Ok(preparer.prepare(&batch)),
         |docs| {
-            for doc in &docs {
-                answers.extend(each(index, topic, doc, now())?);
-                group.add(doc);
-                if group.is_full() {
-                    group = GroupSize::default();
-                    index.commit()?;
-                    answers.drain(..).try_for_each(acknowledge)?;
+            for doc in docs {
+                size.add(&doc);
+                group.push(doc);
+                if size.is_full() || group.len() >= at_once {
+                    size = GroupSize::default();
+                    add(&mut group)?;
                 }
             }
             Ok(())
         },
     )?;
-    index.commit()?;
-    answers.drain(..).try_for_each(acknowledge)?;
+    add(&mut group)?;
     Ok(rejected)
 }
 
 fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
-    let (input, index) = args.open_both(common, corpus, IndexArgs::open_to_read)?;
+    let (input, index) = args.open_both(common, corpus, Use::Read)?;
     index.check_limits(limits)?;
-    warn_of_topic(common, &index, &corpus.topic);
-    let answer = |docs: &[PreparedDoc]| index.query_all(&corpus.topic, docs, limits, now());
+    warn_of_topic(common, index.as_ref(), &corpus.topic)?;
+    let answer = |docs: &[PreparedDoc]| index.query(&corpus.topic, docs, limits);
     let print = |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line);
-    let rejected = ask(common, (args, &index), corpus, input, answer, print)?;
+    let rejected = ask(common, (&args.index, &index.preparer()), corpus, input, answer, print)?;
     Ok(code(common, rejected))
 }
 
-fn warn_of_topic(common: &Common, index: &IndexFolder, topic: &str) {
-    if index.topic(topic).is_none() {
+fn warn_of_topic(common: &Common, index: &dyn Index, topic: &str) -> Result<()> {
+    if !index.has_topic(topic)? {
         common.warn(format_args!("the index has no topic \"{topic}\""));
     }
+    Ok(())
 }
 
 fn check(args: &IndexArgs) -> Result<u8> {
@@ -227,18 +276,11 @@ fn check(args: &IndexArgs) -> Result<u8> {
     Ok(u8::from(faults > 0))
 }
 
-/// Prints the documents of a topic. `policy`: decides which of them stay; `None` if all are printed.
-fn export(common: &Common, args: &IndexArgs, topic: &str, policy: Option<&Policy>) -> Result<u8> {
+/// Prints the documents of a topic that stay by a policy.
+fn export_kept(common: &Common, args: &IndexArgs, topic: &str, policy: &Policy) -> Result<u8> {
     let index = args.open_to_read(common, &Lexicon::default())?;
-    warn_of_topic(common, &index, topic);
-    let set = policy.map(|policy| clean_set(&index, topic, policy, common.workers())).transpose()?;
-    let stays = |number| set.as_ref().is_none_or(|set| set.removed(DocId(number)).is_none());
-    let mut from = Some(0);
-    let now = now();
-    while let Some(number) = from {
-        let part = export_part(&index, topic, number, now, stays)?;
-        print(String::from_utf8(part.lines)?)?;
-        from = part.next;
-    }
+    warn_of_topic(common, &index, topic)?;
+    let set = clean_set(&index, topic, policy, common.workers())?;
+    print_docs(&index, topic, |number| set.removed(DocId(number)).is_none())?;
     Ok(0)
 }

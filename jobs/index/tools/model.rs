@@ -9,7 +9,8 @@ use super::asking::ask;
 use crate::answer_lines::code;
 use crate::args::{CorpusArgs, IndexArgs};
 use crate::fingerprints::PAGE_ENTRIES;
-use crate::prepare::now;
+use crate::load::open_corpus;
+use crate::prepare::{Preparer, now};
 use crate::query::QueryLimits;
 use crate::topics::{PreparedDoc, QueryWork};
 use runtime::Common;
@@ -79,7 +80,10 @@ pub(super) fn model(
     documents: &[u64],
     (disk, json): (u64, bool),
 ) -> Result<u8> {
-    let (input, index) = args.open_both(common, corpus, IndexArgs::open_to_read)?;
+    let input = open_corpus(common, corpus)?;
+    let lexicon = corpus.input.words.lexicon_below("")?;
+    let index = args.open_to_read(common, &lexicon)?;
+    index.settings.check_words(&args.index, &lexicon)?;
     let entries = index.topic(&corpus.topic).into_iter().flat_map(|topic| &topic.segments);
     let entries: Vec<_> = entries.map(|segment| &segment.entry).collect();
     let rows: u64 = entries.iter().map(|entry| entry.documents).sum();
@@ -93,7 +97,7 @@ pub(super) fn model(
     let mut work = QueryWork::default();
     let limits = QueryLimits { matches: 10, within: None };
     let answer = |docs: &[PreparedDoc]| index.query_work(&corpus.topic, docs, limits, now());
-    let rejected = ask(common, (args, &index), corpus, input, answer, |of_batch| {
+    let rejected = ask(common, (&args.index, &Preparer::of(&index)), corpus, input, answer, |of_batch| {
         work += of_batch;
         Ok(())
     })?;
