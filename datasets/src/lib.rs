@@ -85,7 +85,7 @@ pub struct Reading {
     /// a SequenceFile, the pages of Parquet. It is given in bytes, and is at least
     /// [`Reading::LEAST_BLOCK_BYTES`].
     pub block_bytes: usize,
-    /// How CSV is written.
+    /// Form of CSV.
     pub csv: CsvReading,
     /// Processes that read Word and PDF documents.
     pub extractors: Arc<Extractors>,
@@ -195,7 +195,7 @@ impl Piece {
     }
 }
 
-/// How a file may be cut into pieces.
+/// Ways in which a file may be cut into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
     /// The file is always one piece.

@@ -99,7 +99,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// How a store shows the finished files of a job to readers, all of them at nearly one moment.
+/// Way in which a store shows the finished files of a job to readers, all of them at nearly one moment.
 pub enum Showing<'a> {
     /// The files are written aside and renamed, folder by folder.
     Rename(&'a dyn Rename),

@@ -26,7 +26,7 @@ pub(crate) struct Charset {
     encoding: Option<Encoding>,
     /// Whether the encoding was recognised, and not named or announced.
     is_recognised: bool,
-    /// How surely the encoding of the file was recognised, if it was.
+    /// Certainty with which the encoding of the file was recognised, if it was.
     recognition: Option<Recognition>,
     /// Length of the byte order mark, in bytes.
     mark_bytes: usize,

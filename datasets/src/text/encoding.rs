@@ -18,7 +18,7 @@ pub struct RecognisedEncoding {
     pub path: String,
     /// The encoding.
     pub encoding: Encoding,
-    /// How surely it is this one, such as `99.9 %`.
+    /// Certainty that it is this one, such as `99.9 %`.
     pub percent: String,
 }
 

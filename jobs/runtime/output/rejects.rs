@@ -47,7 +47,7 @@ impl Rejects {
     /// Counts one reject.
     pub fn add(&mut self, reject: &Reject) {
         *self.by_split.entry(reject.doc.split()).or_default() += 1;
-        if without_line(&reject.reason).starts_with(Reject::DROPPED) {
+        if reject.is_dropped() {
             *self.dropped.entry(reject.doc.split()).or_default() += 1;
             return;
         }
@@ -120,12 +120,12 @@ impl Rejects {
 
     /// Returns the kinds of reasons with the last reject of each, the commonest first.
     pub fn reasons(&self) -> Vec<RejectReason> {
-        let of_kind = |(records, Reject { path, offset, reason, head, .. }): &(u64, Reject)| RejectReason {
+        let of_kind = |(records, reject): &(u64, Reject)| RejectReason {
             records: *records,
-            reason: if self.numbered { without_line(reason) } else { reason }.to_owned(),
-            uri: path.clone(),
-            offset: *offset,
-            head: head.clone(),
+            reason: if self.numbered { reject.reason_without_line() } else { &reject.reason }.to_owned(),
+            uri: reject.path.clone(),
+            offset: reject.offset,
+            head: reject.head.clone(),
         };
         let mut reasons: Vec<RejectReason> = self.kinds.values().map(of_kind).collect();
         reasons.sort_by_key(|reason| Reverse(reason.records));
@@ -212,13 +212,6 @@ impl Rejects {
         }
         Ok(file.finish(records)?)
     }
-}
-
-/// Returns a reason without the line that [`LineNumbering`] has put before it.
-fn without_line(reason: &str) -> &str {
-    let numbered = reason.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
-    let numbered = numbered.filter(|(line, _)| line.bytes().all(|byte| byte.is_ascii_digit()));
-    numbered.map_or(reason, |(_, reason)| reason)
 }
 
 /// Line of `rejects/`.

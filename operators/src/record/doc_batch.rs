@@ -34,7 +34,14 @@ impl Reject {
 
     /// Whether the user wants to leave the record out.
     pub fn is_dropped(&self) -> bool {
-        self.reason.starts_with(Reject::DROPPED)
+        self.reason_without_line().starts_with(Reject::DROPPED)
+    }
+
+    /// Returns the reason without the number of the line with which it begins in a file of lines, such as `line 7: `.
+    pub fn reason_without_line(&self) -> &str {
+        let numbered = self.reason.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+        let numbered = numbered.filter(|(line, _)| line.bytes().all(|byte| byte.is_ascii_digit()));
+        numbered.map_or(&self.reason, |(_, reason)| reason)
     }
 }
 

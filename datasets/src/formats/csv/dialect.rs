@@ -7,7 +7,7 @@ use encoding_rs::{BIG5, EUC_KR, SHIFT_JIS};
 
 use crate::text::encoding::{Encoding, GB18030};
 
-/// How the user says that CSV is written. What is `None` is found out from the file.
+/// Form of CSV, as the user says it. What is `None` is found out from the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CsvReading {
     /// Character between fields.

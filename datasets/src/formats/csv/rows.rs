@@ -9,7 +9,7 @@ use crate::text::charset::{Charset, Illegal};
 use crate::text::line_reader::{Extended, Lines};
 use crate::{BadText, Error, MissingField, Piece, Reading};
 
-/// How the records of a format lie in a file.
+/// Layout of the records of a format in a file.
 #[derive(Clone, Copy)]
 pub(super) struct CsvLayout {
     /// Whether a record is one line.

@@ -39,7 +39,7 @@ const MOST_PAIRS: u32 = 4096;
 /// Least share of pairs of any kind, in thousandths: for names, quotations and damage.
 const RARE: f64 = 0.5;
 
-/// How often an encoding has pairs of each kind.
+/// Numbers of pairs of each kind in an encoding.
 struct PairModel {
     encoding: Encoding,
     /// Probability of the encoding before anything is known of a text.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// How the records of a file of text lie in it.
+/// Layout of the records in a file of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordLayout {
     /// They begin where lines do.
