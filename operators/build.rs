@@ -43,7 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let blob = packing::pack(&words).ok_or("the dictionary is too large")?;
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    fs::write(out.join("dictionary.bin"), blob.as_flattened())?;
+    let dictionary = lz4_flex::compress_prepend_size(blob.as_flattened());
+    fs::write(out.join("dictionary.lz4"), dictionary)?;
     fs::write(out.join("simplified.bin"), simplified()?)?;
     fs::write(out.join("syllables.bin"), syllables())?;
     Ok(())
