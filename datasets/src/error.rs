@@ -60,10 +60,7 @@ impl Error {
 
     /// Converts an error of writing a part of `folder`: to the store's own error if it came from there.
     pub fn writing(folder: &str, error: io::Error) -> Self {
-        match error.downcast::<cluster::Error>() {
-            Ok(store) => Error::Store(store),
-            Err(error) => Error::Store(cluster::Error::io(folder, "write", error)),
-        }
+        Error::Store(cluster::Error::of_write(folder, error))
     }
 
     /// Returns the error of a file whose second reading gives other records than its first. The data is never

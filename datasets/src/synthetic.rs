@@ -139,12 +139,7 @@ impl Maker {
         };
         let (id, text) = (format!("{}-{number:07}", kind.name), self.text(kind));
         let original = Original { id: id.clone(), kind, text: text.clone() };
-        if self.window.len() < WINDOW {
-            self.window.push(original);
-        } else {
-            let at = self.random.below(WINDOW);
-            self.window[at] = original;
-        }
+        self.random.keep(&mut self.window, WINDOW, original);
         SyntheticDoc { id, text, duplicate: None }
     }
 

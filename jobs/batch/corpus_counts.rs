@@ -113,8 +113,7 @@ pub fn count(
     let counted = each(workers.len(), &workers, |index| {
         let mut count = Count::new(cleaner.clone(), features.clone());
         let worker = group.index() * group.workers() + index;
-        let at = progress.worker(worker);
-        at.enter(Stage::Count);
+        let at = progress.worker_at(worker, Stage::Count);
         for (number, split) in splits::splits_of(plan, worker, group.all_workers()) {
             // The map stage reads these records again, and reports what cannot be read.
             at.split(number, split.uri(), || {

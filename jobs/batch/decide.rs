@@ -18,9 +18,9 @@ use runtime::output::tables::{ClusterTable, PairTable, PairsOf};
 
 /// Rules by which clusters are decided, and the folder of the tables.
 ///
-/// A cluster is decided by the worker that reads its first document, and nothing about it is known elsewhere: it sends each removal
-/// to the worker that reads the removed document. If every pair is written it writes the rows of the cluster itself, else sends
-/// these too.
+/// A cluster is decided by one worker, and nothing about it is known elsewhere. A hash of its first document selects the worker, and each
+/// member goes to the worker that reads it, which writes its row. If every pair is written, the worker that reads the first document
+/// decides, writes the rows of the cluster itself, and sends the removals alone.
 pub struct Decider {
     folder: Arc<OutputFolder>,
     resolve: Resolve,
@@ -92,7 +92,7 @@ impl Decider {
         let decisions = clusters.decide(worker, |batch, send| -> Result<()> {
             let members = self.survivors(batch);
             if members.is_empty() {
-                return Ok(()); // Not within the input, identical documents of it are in no cluster.
+                return Ok(()); // With a reference, identical documents of the input alone are in no cluster.
             }
             tally.count(batch, &batch.matches().copies, &members, self.sides);
             if stars {

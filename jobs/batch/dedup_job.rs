@@ -234,8 +234,7 @@ impl DedupJob<'_> {
         progress.set_outcomes([kept, removed, rejected]);
         summary.stages = stages.iter().map(StageRow::of).collect();
         summary.seconds.insert("whole", seconds(self.job.start.elapsed()));
-        let at = progress.worker(0);
-        at.enter(Stage::Commit);
+        let _at = progress.worker_at(0, Stage::Commit);
         // The other processes have finished their work, so they may end from here on.
         group.settle();
         if let Some(companion) = self.companion {

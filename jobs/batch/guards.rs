@@ -195,7 +195,7 @@ fn add(all: &mut BTreeMap<String, SourceCounts>, more: BTreeMap<String, SourceCo
     }
 }
 
-/// How the input is read once more to count the documents of each source.
+/// Reading of the input that counts the documents of each source.
 pub struct SourceReading<'a> {
     /// Run whose input is read again.
     pub run: &'a Run,

@@ -1,6 +1,6 @@
 //! Stars: documents that stay, each with those that go for it, as `pairs/` and `clusters/` have them.
 //!
-//! A star is decided where the first document of all that are tied to it by matches is read. Which matches are found depends on
+//! All documents that are tied to a star by matches are decided by one worker. Which matches are found depends on
 //! the number of workers, so each row is written by the worker that reads the document of the row.
 
 use std::collections::HashMap;

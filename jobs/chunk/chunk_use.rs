@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::store::{ChunkStore, MOST_CHUNKS, PackNumber, SnapshotFile, SnapshotManifest, SnapshotReader};
 
-/// How a chunk is used: by no snapshot, by one, or by several.
+/// Use of a chunk: by no snapshot, by one, or by several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChunkUse {
     #[default]

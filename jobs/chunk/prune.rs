@@ -9,7 +9,7 @@ use super::args::{ForgetArgs, PruneArgs};
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{
     ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen,
-    living_claims, now, time_of_store,
+    frozen_packs, living_claims, now, time_of_store,
 };
 use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::{print, say};
@@ -103,8 +103,7 @@ pub(super) fn prune(args: &PruneArgs, quiet: bool) -> Result<u8> {
 
 fn prune_locked(store: &ChunkStore, lock: &Lock, quiet: bool) -> Result<u8> {
     let changes = changes(store, &all_snapshots(store)?)?;
-    let already: BTreeSet<PackNumber> =
-        frozen(store)?.into_iter().flat_map(|(_, frozen)| frozen.packs).collect();
+    let already = frozen_packs(store)?;
     let wanted: BTreeSet<PackNumber> = changes
         .into_iter()
         .filter(|(number, change)| *change != PackChange::Keep && !already.contains(number))

@@ -18,7 +18,7 @@ use runtime::Common;
 use runtime::cli::exit::WrongUse;
 use runtime::cli::piped::PipedInputs;
 use runtime::cli::temporary::TemporaryFolder;
-use runtime::cli::terminal::{grouped, print};
+use runtime::cli::terminal::{grouped, print, print_json};
 use runtime::cli::values::{paths, text_of_file};
 use runtime::corpus::input::InputOptions;
 
@@ -125,7 +125,7 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
     }
     let differing = differing(&runs);
     match args.json {
-        true => print(serde_json::to_string_pretty(&to_json(&runs, &differing, args.differences))? + "\n")?,
+        true => print_json(&to_json(&runs, &differing, args.differences))?,
         false => print(table(&runs, &differing, args.differences))?,
     }
     Ok(0)

@@ -173,8 +173,7 @@ fn write(
     let decider = Decider::new(folder, options, sides, &spill);
     let progress = Arc::clone(&run.progress);
     let decided = run.group.run(move |worker| {
-        let at = progress.worker(worker.index());
-        at.enter(Stage::Resolve);
+        let _at = progress.worker_at(worker.index(), Stage::Resolve);
         let mut all = FoundMatches::new(worker, &spill);
         if worker.index() == 0 {
             matches.copies.iter().for_each(|&(doc, first)| all.add_copy(worker, doc, first));

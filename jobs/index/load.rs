@@ -111,8 +111,7 @@ fn run_worker<W, T>(
 /// # Errors
 /// Those of reading, and an error when records were rejected and none was read.
 fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<u64> {
-    let at = progress.worker(0);
-    at.enter(Stage::Read);
+    let at = progress.worker_at(0, Stage::Read);
     let (mut rejected, mut docs, mut turn, mut first) = (0, 0, 0, None);
     for (number, split) in input.plan.numbered() {
         let read = at.split(number, split.uri(), || {

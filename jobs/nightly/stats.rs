@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::state::{StateManifest, StateTable};
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, print_json};
 
 /// Numbers that `stats` prints.
 #[derive(Serialize)]
@@ -58,7 +58,7 @@ pub(super) fn print_stats(manifest: &StateManifest, json: bool) -> Result<()> {
         tables: StateTable::ALL.map(table).into_iter().collect(),
     };
     if json {
-        return print(serde_json::to_string_pretty(&stats)? + "\n");
+        return print_json(&stats);
     }
     let mut out = String::new();
     writeln!(out, "version {} of the state, made by {}", stats.version, stats.made_by)?;

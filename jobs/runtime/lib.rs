@@ -1,4 +1,4 @@
-//! What every job runs on: the command line, the processes, the progress, the corpus, the output and the page about a run.
+//! The base of every job: the command line, the processes, the progress, the corpus, the output and the page about a run.
 //!
 //! The rooms use each other in one direction, from low to high: `cli`, `launch`, `progress`, `corpus`, `output`,
 //! `report`. The crates `batch`, `nightly`, `index` and `chunk` are the jobs that use them. This file has the options that all jobs share.

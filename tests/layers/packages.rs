@@ -36,9 +36,19 @@ pub const PACKAGES: [Package; 10] = [
             "flow",
         ],
     },
-    Package { manifest: "cluster", sources: "cluster/src", uses: &[], rooms: &["stores", "processes", "runs", "write_ahead_log"] },
+    Package {
+        manifest: "cluster",
+        sources: "cluster/src",
+        uses: &[],
+        rooms: &["stores", "processes", "runs", "write_ahead_log"],
+    },
     Package { manifest: "cluster/hbase", sources: "cluster/hbase", uses: &["cluster"], rooms: &[] },
-    Package { manifest: "datasets", sources: "datasets/src", uses: &["operators", "cluster"], rooms: &["text", "parts", "formats", "pack"] },
+    Package {
+        manifest: "datasets",
+        sources: "datasets/src",
+        uses: &["operators", "cluster"],
+        rooms: &["text", "parts", "formats", "pack"],
+    },
     Package {
         manifest: "jobs/runtime",
         sources: "jobs/runtime",

@@ -17,6 +17,11 @@ pub struct RunShape {
 }
 
 impl RunShape {
+    /// Makes a shape of these numbers of words.
+    pub const fn new(key_words: usize, value_words: usize, bytes: bool) -> Self {
+        RunShape { key_words, value_words, bytes }
+    }
+
     /// Returns the number of words in a row: those of the key and those of the value.
     pub fn words(&self) -> usize {
         self.key_words + self.value_words

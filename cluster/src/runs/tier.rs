@@ -1,4 +1,4 @@
-//! Which files are merged, so that a lookup asks few of them.
+//! Chooses the files that are merged, so that a lookup asks few of them.
 
 /// Number of files that are merged at the least.
 const LEAST_MERGED: usize = 4;

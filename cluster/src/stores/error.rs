@@ -69,7 +69,12 @@ pub enum Error {
 impl Error {
     /// Returns the error of a write to an [`Output`](crate::Output), whose store may have put an error of its own inside.
     pub fn of_write(path: &str, error: io::Error) -> Self {
-        error.downcast().unwrap_or_else(|source| Error::io(path, "write", source))
+        Error::of(path, "write", error)
+    }
+
+    /// Returns the error of an action by which a store may have put an error of its own inside.
+    pub fn of(path: &str, action: &'static str, error: io::Error) -> Self {
+        error.downcast().unwrap_or_else(|source| Error::io(path, action, source))
     }
 
     /// Sorts an I/O error into the variants that callers treat differently.

@@ -118,7 +118,7 @@ impl MixtureMaker {
             return SyntheticDoc { id, text: text.clone(), duplicate: Some((first.clone(), "identical")) };
         }
         let text = self.texts.text(TITLE);
-        keep(&mut self.texts.random, &mut self.titles, (&id, &text));
+        self.texts.random.keep(&mut self.titles, WINDOW, (id.clone(), text.clone()));
         SyntheticDoc { id, text, duplicate: None }
     }
 
@@ -136,7 +136,7 @@ impl MixtureMaker {
             return SyntheticDoc { id, text, duplicate: Some((first, how)) };
         }
         let text = self.texts.text(NEWS);
-        keep(&mut self.texts.random, &mut self.news, (&id, &text));
+        self.texts.random.keep(&mut self.news, WINDOW, (id.clone(), text.clone()));
         SyntheticDoc { id, text, duplicate: None }
     }
 
@@ -177,7 +177,7 @@ impl MixtureMaker {
             return SyntheticDoc { id, text: later, duplicate: Some((first, "edition")) };
         }
         let text = self.texts.text(LONG);
-        keep(&mut self.texts.random, &mut self.articles, (&id, &text));
+        self.texts.random.keep(&mut self.articles, WINDOW, (id.clone(), text.clone()));
         SyntheticDoc { id, text, duplicate: None }
     }
 }
@@ -185,17 +185,6 @@ impl MixtureMaker {
 /// Returns one of the earlier documents, if there are any.
 fn pick<'e>(random: &mut Random, earlier: &'e [EarlierText]) -> Option<&'e EarlierText> {
     if earlier.is_empty() { None } else { Some(&earlier[random.below(earlier.len())]) }
-}
-
-/// Keeps a document, in the place of another one if there are enough.
-fn keep(random: &mut Random, earlier: &mut Vec<EarlierText>, (id, text): (&str, &str)) {
-    let new = (id.to_owned(), text.to_owned());
-    if earlier.len() < WINDOW {
-        earlier.push(new);
-    } else {
-        let at = random.below(WINDOW);
-        earlier[at] = new;
-    }
 }
 
 #[cfg(test)]

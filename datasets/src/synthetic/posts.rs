@@ -70,12 +70,7 @@ impl PostMaker {
             let text = if choice < 64 { self.message() } else { self.check_in() };
             self.messages += 1;
             let new = (self.messages, text.clone());
-            if self.window.len() < WINDOW {
-                self.window.push(new);
-            } else {
-                let at = self.random.below(WINDOW);
-                self.window[at] = new;
-            }
+            self.random.keep(&mut self.window, WINDOW, new);
             return SyntheticPost { id, text, message: self.messages };
         }
         let (message, text) = self.window[self.random.below(self.window.len())].clone();

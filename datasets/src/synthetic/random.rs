@@ -22,6 +22,16 @@ impl Random {
         least + self.below(most - least + 1)
     }
 
+    /// Puts a value into a window of at most `most` values, in the place of any one if it is full.
+    pub fn keep<T>(&mut self, window: &mut Vec<T>, most: usize, new: T) {
+        if window.len() < most {
+            window.push(new);
+        } else {
+            let at = self.below(most);
+            window[at] = new;
+        }
+    }
+
     /// Returns a word. Words at the front come far more often.
     pub fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
         let end = self.below(words.len()) + 1;

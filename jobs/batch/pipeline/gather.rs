@@ -20,8 +20,8 @@ pub(super) fn gather(
     earlier: &dyn Earlier,
 ) -> Result<GatheredClusters> {
     let mut matches = FoundMatches::new(worker, &mapped.search.spill);
-    if mapped.search.leaders.is_some() {
-        // No row is written by the worker that decides.
+    // Where every match is wanted, the worker that decides a cluster writes its rows.
+    if mapped.search.leaders.is_some() && !earlier.wants_clusters_in_order() {
         matches = matches.spread();
     }
     matched.settled.add_to(worker, &mut matches)?;

@@ -52,7 +52,7 @@ pub(super) struct Matched {
     pub round: Round,
 }
 
-/// How far the rounds have come.
+/// Progress of the rounds.
 pub(super) enum Round {
     /// No key on any worker is crowded, or the last round is over.
     Over,

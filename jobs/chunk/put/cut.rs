@@ -124,7 +124,7 @@ fn hash_of(file: &PutFile) -> Result<[u8; 32]> {
 
 /// Returns the error of a file that cannot be read to its end.
 fn reading(file: &PutFile, error: io::Error) -> Error {
-    error.downcast().unwrap_or_else(|error| Error::io(&file.path, "read", error))
+    Error::of(&file.path, "read", error)
 }
 
 /// Cuts a piece of the contents of a file that begins at `start`.

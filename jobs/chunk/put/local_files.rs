@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{Error, one_line, path_of_text, text_of_path};
+use cluster::{Error, leads_back, one_line, path_of_text, text_of_path};
 
 use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::say;
@@ -107,15 +107,4 @@ fn look(path: &Path) -> io::Result<FoundEntry> {
         return Ok(FoundEntry::Other);
     }
     Ok(if link && leads_back(path)? { FoundEntry::Nothing } else { FoundEntry::Folder })
-}
-
-/// Whether a link leads to a folder that it lies in, perhaps by way of other links.
-fn leads_back(link: &Path) -> io::Result<bool> {
-    let target = link.canonicalize()?;
-    for above in link.ancestors().skip(1) {
-        if above.canonicalize()? == target {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{ChunkStore, SnapshotCounts, SnapshotManifest};
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, print_json};
 
 pub(super) use self::by_entry::StatsBy;
 
@@ -52,7 +52,7 @@ pub(super) fn print_stats(uri: &str, by: Option<StatsBy>, json: bool) -> Result<
     }
     let stats = stats_of(&store, snapshots)?;
     if json {
-        print(format_args!("{}\n", serde_json::to_string_pretty(&stats)?))?;
+        print_json(&stats)?;
         return Ok(0);
     }
     print(format_args!(

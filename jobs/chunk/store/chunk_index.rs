@@ -12,7 +12,7 @@ use super::store_folder::ChunkStore;
 use runtime::output::{read_sealed, write_sealed};
 
 /// Rows of an index: the first word of a chunk's name, its pack, and its number there.
-const PLACES: RunShape = RunShape { key_words: 3, value_words: 0, bytes: false };
+const PLACES: RunShape = RunShape::new(3, 0, false);
 /// Number of rows below which files count as equally large when they are merged.
 const FEW_ROWS: u64 = 1 << 16;
 const FOLDER: &str = "index";

@@ -176,17 +176,15 @@ pub(crate) fn frozen(store: &ChunkStore) -> Result<Vec<(String, FrozenPacks)>> {
     Ok(all)
 }
 
-/// Freezes packs, and returns the claims that are there afterwards.
-pub(crate) fn freeze(store: &ChunkStore, packs: BTreeSet<PackNumber>) -> Result<BTreeSet<String>> {
+/// Freezes packs, and notes the claims that are there afterwards.
+pub(crate) fn freeze(store: &ChunkStore, packs: BTreeSet<PackNumber>) -> Result<()> {
     let folder = store.path_of(FROZEN);
     let path = format!("{folder}/{:016x}.json", ChunkStore::unique());
     store.store.create_dir(&folder)?;
     let frozen = FrozenPacks { packs, claims: None };
     write_sealed(store.store.as_ref(), &path, &folder, &frozen)?;
-    let claims = living_claims(store)?;
-    let frozen = FrozenPacks { claims: Some(claims.clone()), ..frozen };
-    write_sealed(store.store.as_ref(), &path, &folder, &frozen)?;
-    Ok(claims)
+    let frozen = FrozenPacks { claims: Some(living_claims(store)?), ..frozen };
+    write_sealed(store.store.as_ref(), &path, &folder, &frozen)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl fmt::Display for PackNumber {
     }
 }
 
-/// Where a chunk lies.
+/// Place of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ChunkPlace {
     pub pack: PackNumber,

@@ -15,7 +15,7 @@ use runtime::cli::exit::WrongUse;
 use runtime::output::{read_sealed, write_sealed};
 
 /// Rows of the files of a snapshot: the number of a file, and a [`SnapshotFile`] in postcard's encoding.
-const FILES: RunShape = RunShape { key_words: 1, value_words: 0, bytes: true };
+const FILES: RunShape = RunShape::new(1, 0, true);
 
 /// Description of a snapshot. It is written last: without it there is no snapshot.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -271,8 +271,7 @@ impl CompareJob<'_> {
         rejects.join(tested.rejects.clone());
         rejects.check(args.max_rejects, plan, labels)?;
 
-        let at = progress.worker(0);
-        at.enter(Stage::Write);
+        let at = progress.worker_at(0, Stage::Write);
         let name = |label: Option<u32>| label.map_or("", |label| &trained.labels[label as usize].name);
         let rows = tested.rows.iter().map(|row| LabelRow {
             id: &row.id,
@@ -307,8 +306,7 @@ impl CompareJob<'_> {
             stages: merge(stages).iter().map(StageRow::of).collect(),
             input: plan.files.iter().map(InputEntry::of).collect(),
         };
-        let at = progress.worker(0);
-        at.enter(Stage::Commit);
+        let _at = progress.worker_at(0, Stage::Commit);
         // The other processes have finished their work, so they may end from here on.
         group.settle();
         self.job.commit(self.folder, &report, FileList::default())?;

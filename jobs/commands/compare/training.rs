@@ -94,8 +94,7 @@ impl Training {
         let mut cleaner = self.cleaner.clone();
         let (index, peers) = (worker.index(), worker.peers());
         let mut sums = ClassSums::new(worker);
-        let at = self.progress.worker(index);
-        at.enter(Stage::Map);
+        let at = self.progress.worker_at(index, Stage::Map);
         for (number, split) in splits::splits_of(&self.plan, index, peers) {
             let mut rejects = SplitRejectsWriter::new(&self.outputs, number);
             let without = at.split(number, split.uri(), || {

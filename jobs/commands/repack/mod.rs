@@ -159,8 +159,7 @@ impl Repack<'_> {
             seconds: BTreeMap::from([("whole", seconds(self.job.start.elapsed()))]),
             stages: progress.rows(),
         };
-        let at = progress.worker(0);
-        at.enter(Stage::Commit);
+        let _at = progress.worker_at(0, Stage::Commit);
         self.job.commit(folder, &summary, FileList::default())?;
         Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
     }

@@ -1,11 +1,10 @@
 //! The comparison of every two of some documents.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use parking_lot::Mutex;
+use anyhow::Result;
 
+use runtime::corpus::at_once::each_with;
 use runtime::corpus::input::Input;
 use runtime::progress::{Progress, Stage};
 
@@ -23,38 +22,27 @@ impl<'a> AllPairs<'a> {
     }
 
     /// Calls `judge` with every two of `count` documents. Returns what it returns, in the order of the pairs. Memory: all of it.
-    pub fn each<T: Send>(&self, count: usize, judge: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+    pub fn each<T: Send>(&self, count: usize, judge: impl Fn(usize, usize) -> T + Sync) -> Result<Vec<T>> {
         let of_row =
             |first, others: Range<usize>| others.map(|other| judge(first, other)).collect::<Vec<T>>();
-        self.rows(count, of_row).into_iter().flatten().collect()
+        Ok(self.rows(count, of_row)?.into_iter().flatten().collect())
     }
 
     /// Calls `judge` with each of `count` documents and those behind it, and returns what it returns, in order.
-    pub fn rows<R: Send>(&self, count: usize, judge: impl Fn(usize, Range<usize>) -> R + Sync) -> Vec<R> {
-        let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    pub fn rows<R: Send>(
+        &self,
+        count: usize,
+        judge: impl Fn(usize, Range<usize>) -> R + Sync,
+    ) -> Result<Vec<R>> {
         let all = (count * count.saturating_sub(1) / 2).max(1) as f64;
-        thread::scope(|scope| {
-            for worker in 0..self.workers.max(1) {
-                let (next, rows, judge) = (&next, &rows, &judge);
-                scope.spawn(move || {
-                    let at = self.progress.worker(worker);
-                    at.enter(Stage::Compare);
-                    loop {
-                        let first = next.fetch_add(1, Ordering::Relaxed);
-                        if first >= count {
-                            return;
-                        }
-                        let others = first + 1..count;
-                        let share = others.len() as f64 / all;
-                        let row = judge(first, others);
-                        at.done((self.input_bytes as f64 * share) as u64);
-                        rows.lock().push((first, row));
-                    }
-                });
-            }
-        });
-        let mut rows = rows.into_inner();
-        rows.sort_unstable_by_key(|(first, _)| *first);
-        rows.into_iter().map(|(_, row)| row).collect()
+        let firsts: Vec<usize> = (0..count).collect();
+        let worker = |index| self.progress.worker_at(index, Stage::Compare);
+        each_with(self.workers.max(1), &firsts, worker, |at, &first| {
+            let others = first + 1..count;
+            let share = others.len() as f64 / all;
+            let row = judge(first, others);
+            at.done((self.input_bytes as f64 * share) as u64);
+            Ok(row)
+        })
     }
 }

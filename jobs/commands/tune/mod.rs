@@ -152,11 +152,10 @@ fn by_labels(
         )));
     }
     let documents = input.documents(|_| true, |_, id| whole || ids.contains(id), progress)?;
-    let at = progress.worker(0);
-    at.enter(Stage::Compare);
+    let at = progress.worker_at(0, Stage::Compare);
     let texts = JudgedTexts::new(pairs, &documents, &labels.ids)?;
     drop(at);
-    let pairs = texts.labelled(&labels.truth, &AllPairs::of(input, progress));
+    let pairs = texts.labelled(&labels.truth, &AllPairs::of(input, progress))?;
 
     let of_same = || pairs.iter().filter(|pair| pair.compared.ranked.same);
     let candidates = of_same().filter(|pair| pair.candidate).count();
@@ -291,7 +290,7 @@ impl JudgedTexts {
         Ok(JudgedTexts { pairs, numbers, count: documents.len() })
     }
 
-    fn labelled(&self, truth: &Truth, all: &AllPairs) -> Vec<LabelledPair> {
+    fn labelled(&self, truth: &Truth, all: &AllPairs) -> Result<Vec<LabelledPair>> {
         let weighted = |a: usize, b: usize, same: bool, weight: f64, class: Option<String>| {
             let Classification { similarity, candidate, matches, .. } = self.pairs.classify(a, b);
             let ranked = RankedPair { similarity, same, weight };
@@ -305,7 +304,7 @@ impl JudgedTexts {
                     let (a, b) = (number(&pair.docs.0), number(&pair.docs.1));
                     weighted(a, b, pair.same, pair.weight, pair.class.clone())
                 };
-                pairs.iter().map(judged).collect()
+                Ok(pairs.iter().map(judged).collect())
             }
             Truth::Whole(pairs) => {
                 let ordered = |(a, b): &(u32, u32)| (number(a).min(number(b)), number(a).max(number(b)));
@@ -338,8 +337,7 @@ fn by_sample(
 ) -> Result<Tuned> {
     input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
     let documents = input.documents(|_| true, |_, _| true, progress)?;
-    let at = progress.worker(0);
-    at.enter(Stage::Compare);
+    let at = progress.worker_at(0, Stage::Compare);
     for document in &documents {
         pairs.add(&document.text);
     }
@@ -353,7 +351,7 @@ fn by_sample(
             band.candidates += u64::from(judged.candidate);
         }
         bands
-    });
+    })?;
     let mut bands = [Band::default(); BANDS + 1];
     for (number, of_row) in rows.iter().flat_map(|row| row.iter().enumerate()) {
         bands[number].pairs += of_row.pairs;

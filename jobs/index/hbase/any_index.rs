@@ -1,4 +1,4 @@
-//! What the tools ask of an index in HBase.
+//! Implements the trait by which the tools use an index, for one in HBase.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::query::{QueryAnswer, QueryLimits};
 use crate::settings::IndexSettings;
 use crate::tools::any_index::Index;
 use crate::topics::PreparedDoc;
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, print_json};
 
 impl Index for HBaseIndex {
     fn settings(&self) -> &IndexSettings {
@@ -59,7 +59,7 @@ impl Index for HBaseIndex {
         }
         let now = now();
         let docs: Vec<_> = docs.iter().map(|doc| self.stamps.stamp(doc, now)).collect();
-        self.insert(topic, &docs)?;
+        self.put(topic, &docs, DocState::Kept)?;
         Ok(Vec::new())
     }
 
@@ -104,7 +104,7 @@ impl Index for HBaseIndex {
         let topics = self.topics()?.into_iter().map(numbers).collect();
         let stats = HBaseStats { method: &self.settings.method, topics };
         if json {
-            return print(serde_json::to_string_pretty(&stats)? + "\n");
+            return print_json(&stats);
         }
         let mut said = format!("method {}, texts not kept\n", stats.method);
         let _ = writeln!(said, "{:<20} {:>12} {:>10}", "topic", "documents", "pending");

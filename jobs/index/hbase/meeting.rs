@@ -8,8 +8,9 @@ use hbase::{TableCell, TableRow};
 use super::layout::{DocState, HBaseDoc, id_row, rows_near};
 use super::settings_row::HBaseIndex;
 
-/// Number of fingerprints whose rows are asked for by one request, and of candidates whose id rows are.
+/// Number of fingerprints whose rows are asked for by one request.
 const FINGERPRINTS_OF_A_REQUEST: usize = 16;
+/// Number of candidates whose id rows are asked for by one request.
 const CANDIDATES_OF_A_REQUEST: usize = 1000;
 /// Number of cells of a row that are asked for at once.
 const PAGE: usize = 10_000;
@@ -35,7 +36,7 @@ pub(super) struct NearDoc {
     pub state: DocState,
 }
 
-/// HBaseCandidates of one fingerprint, with their distances.
+/// Candidates of one fingerprint, with their distances.
 #[derive(Default)]
 struct HBaseCandidates {
     docs: BTreeSet<(u32, HBaseDoc)>,

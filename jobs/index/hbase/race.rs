@@ -12,6 +12,7 @@ use super::query::{answer_of, forget_of_empty};
 use super::settings_row::HBaseIndex;
 use crate::query::{QueryAnswer, QueryLimits};
 use crate::topics::PreparedDoc;
+use runtime::corpus::at_once::each;
 
 /// Time that earlier documents have to be decided, from when a group has found them. Their process may be dead.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -121,7 +122,8 @@ impl HBaseIndex {
         let alone: Vec<usize> =
             (0..docs.len()).filter(|&at| near[at].docs.iter().all(|of| of.doc == docs[at])).collect();
         let mut decisions: Vec<Option<Decision>> = docs.iter().map(|_| None).collect();
-        for (&at, decision) in alone.iter().zip(self.keep_all(topic, &alone, &docs)?) {
+        let kept = each(CHANGES_AT_ONCE, &alone, |&at| self.keep(topic, &docs[at]))?;
+        for (&at, decision) in alone.iter().zip(kept) {
             decisions[at] = Some(decision);
         }
         for at in 0..docs.len() {
@@ -141,22 +143,6 @@ impl HBaseIndex {
         self.remove(topic, &lost.map(|(doc, _)| doc).collect::<Vec<_>>())?;
         let cuts = near.iter().map(|NearDocs { cut, .. }| *cut).collect();
         Ok((decisions, cuts))
-    }
-
-    /// Keeps documents that nothing is near, several at the same time.
-    fn keep_all(&self, topic: &str, which: &[usize], docs: &[HBaseDoc]) -> Result<Vec<Decision>> {
-        let size = which.len().div_ceil(CHANGES_AT_ONCE).max(1);
-        thread::scope(|scope| {
-            let keep = |which: &[usize]| -> Result<Vec<Decision>> {
-                which.iter().map(|&at| self.keep(topic, &docs[at])).collect()
-            };
-            let threads: Vec<_> = which.chunks(size).map(|which| scope.spawn(move || keep(which))).collect();
-            let mut decisions = Vec::with_capacity(which.len());
-            for thread in threads {
-                decisions.extend(thread.join().ok().context("a thread that keeps documents has ended")??);
-            }
-            Ok(decisions)
-        })
     }
 
     fn keep(&self, topic: &str, doc: &HBaseDoc) -> Result<Decision> {

@@ -7,14 +7,6 @@ use super::layout::{DocState, HBaseDoc};
 use super::settings_row::HBaseIndex;
 
 impl HBaseIndex {
-    /// Adds documents. When this returns, they are durable.
-    ///
-    /// # Errors
-    /// Those of the table. Some of the documents may be there then.
-    pub fn insert(&self, topic: &str, docs: &[HBaseDoc]) -> Result<()> {
-        self.put(topic, docs, DocState::Kept)
-    }
-
     /// Writes all cells of documents, those by which they are believed last.
     pub fn put(&self, topic: &str, docs: &[HBaseDoc], state: DocState) -> Result<()> {
         let keys: Vec<TableCell> = docs.iter().flat_map(|doc| doc.key_cells(topic)).collect();

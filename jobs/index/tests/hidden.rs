@@ -1,4 +1,4 @@
-//! Changes that are not durable, which readers do not see, whether they become durable or fail.
+//! Tests that readers do not see changes that are not durable, whether these become durable or fail.
 
 use std::fs;
 use std::time::Instant;

@@ -15,7 +15,7 @@ use crate::query::QueryLimits;
 use crate::topics::{PreparedDoc, QueryWork};
 use runtime::Common;
 use runtime::cli::exit::WrongUse;
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, print_json};
 
 /// Number of keys that a query reads at once, about: a leaf of a run has so many.
 const KEYS_OF_A_READ: f64 = 100.0;
@@ -118,7 +118,7 @@ pub(super) fn model(
 /// Prints the index as it is, which comes first, and those of other sizes.
 fn print_model(modelled: &[ModelledIndex], asked: u64, json: bool) -> Result<()> {
     if json {
-        return print(serde_json::to_string_pretty(modelled)? + "\n");
+        return print_json(&modelled);
     }
     let mut said = format!("asked about {asked} documents; the first line is the index as it is\n");
     let _ = writeln!(

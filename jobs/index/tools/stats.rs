@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::index_folder::IndexFolder;
 use crate::topics::{Topic, TopicReader};
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, print_json};
 
 /// Numbers that `stats` prints.
 #[derive(Serialize)]
@@ -36,7 +36,7 @@ pub(super) fn print_stats(index: &IndexFolder, json: bool) -> Result<()> {
     let topics = topics.collect::<Result<_>>()?;
     let stats = IndexStats { method: &index.settings.method, texts: index.settings.texts, topics };
     if json {
-        return print(serde_json::to_string_pretty(&stats)? + "\n");
+        return print_json(&stats);
     }
     let texts = if stats.texts { "kept" } else { "not kept" };
     let mut said = format!("method {}, texts {texts}\n", stats.method);

@@ -1,4 +1,4 @@
-//! Which texts stay when segments are merged.
+//! Finds the texts that stay when segments are merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -56,16 +56,15 @@ impl IndexTable {
 
     /// Returns name and shape.
     fn layout(self) -> (&'static str, RunShape) {
-        let row = |name, key_words, value_words, bytes| (name, RunShape { key_words, value_words, bytes });
         match self {
-            IndexTable::Identities => row("identities", 3, 0, false),
-            IndexTable::Keys => row("keys", 4, 0, false),
-            IndexTable::Sketches => row("sketches", 1, 2, false),
-            IndexTable::Texts => row("texts", 1, 0, true),
-            IndexTable::Documents => row("documents", 1, 2, true),
-            IndexTable::Copies => row("copies", 2, 0, false),
-            IndexTable::Ids => row("ids", 2, 0, false),
-            IndexTable::Priorities => row("priorities", 1, 1, false),
+            IndexTable::Identities => ("identities", RunShape::new(3, 0, false)),
+            IndexTable::Keys => ("keys", RunShape::new(4, 0, false)),
+            IndexTable::Sketches => ("sketches", RunShape::new(1, 2, false)),
+            IndexTable::Texts => ("texts", RunShape::new(1, 0, true)),
+            IndexTable::Documents => ("documents", RunShape::new(1, 2, true)),
+            IndexTable::Copies => ("copies", RunShape::new(2, 0, false)),
+            IndexTable::Ids => ("ids", RunShape::new(2, 0, false)),
+            IndexTable::Priorities => ("priorities", RunShape::new(1, 1, false)),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::answer_lines::print_line;
 use crate::args::{IndexArgs, ViewArgs};
 use crate::topics::TopicReader;
 use runtime::Common;
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, print_json};
 
 /// Number of ids of a cluster that are printed for people.
 const SHOWN: usize = 5;
@@ -62,7 +62,7 @@ pub(crate) fn print_view(common: &Common, args: &IndexArgs, topic: &str, options
     let mut printed = PrintedView::new(topic, &set, options.clusters, &mut reader)?;
     printed.unverified = index.is_unverified();
     match options.json {
-        true => print(serde_json::to_string_pretty(&printed)? + "\n")?,
+        true => print_json(&printed)?,
         false => print(printed.for_people())?,
     }
     Ok(0)

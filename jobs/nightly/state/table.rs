@@ -106,17 +106,16 @@ impl StateTable {
 
     /// Returns name and shape.
     fn layout(self) -> (&'static str, RunShape) {
-        let row = |name, key_words, value_words, bytes| (name, RunShape { key_words, value_words, bytes });
         match self {
-            StateTable::Identities => row("identities", 2, 1, false),
-            StateTable::Keys => row("keys", 4, 0, false),
-            StateTable::Sketches => row("sketches", 1, 2, false),
-            StateTable::Texts => row("texts", 1, 0, true),
-            StateTable::Documents => row("documents", 1, 2, true),
-            StateTable::Ids => row("ids", 2, 0, false),
-            StateTable::Parents => row("parents", 1, 2, false),
-            StateTable::Members => row("members", 3, 1, false),
-            StateTable::Withdrawn => row("withdrawn", 1, 1, false),
+            StateTable::Identities => ("identities", RunShape::new(2, 1, false)),
+            StateTable::Keys => ("keys", RunShape::new(4, 0, false)),
+            StateTable::Sketches => ("sketches", RunShape::new(1, 2, false)),
+            StateTable::Texts => ("texts", RunShape::new(1, 0, true)),
+            StateTable::Documents => ("documents", RunShape::new(1, 2, true)),
+            StateTable::Ids => ("ids", RunShape::new(2, 0, false)),
+            StateTable::Parents => ("parents", RunShape::new(1, 2, false)),
+            StateTable::Members => ("members", RunShape::new(3, 1, false)),
+            StateTable::Withdrawn => ("withdrawn", RunShape::new(1, 1, false)),
         }
     }
 }

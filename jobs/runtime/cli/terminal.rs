@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 /// Writes a line to stderr. A closed or full stderr is no failure of the job.
 pub fn say(line: impl fmt::Display) {
@@ -24,6 +25,11 @@ pub fn grouped(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// Writes a value to stdout as JSON that people can read.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print(serde_json::to_string_pretty(value)? + "\n")
 }
 
 /// Writes the answer of a job to stdout. A reader that has seen enough, such as `head`, is no failure.

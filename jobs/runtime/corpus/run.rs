@@ -15,7 +15,7 @@ pub struct Run {
     pub group: Arc<Group>,
     /// Splits of the input and the reference, which are the same at all processes.
     pub plan: Arc<Plan>,
-    /// How records are read.
+    /// Options by which records are read.
     pub reading: Reading,
     /// Counts of the workers of this process, for the user and the events.
     pub progress: Arc<Progress>,

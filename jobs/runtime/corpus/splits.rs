@@ -57,11 +57,7 @@ pub fn each_split<T: Send>(
     let mine = plan.numbered().filter(|&(number, _)| process_of(number, group) == group.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
     let first = group.index() * group.workers();
-    let worker = |index| {
-        let at = progress.worker(first + index);
-        at.enter(stage);
-        at
-    };
+    let worker = |index| progress.worker_at(first + index, stage);
     // Workers that have nothing to do take part too, or the stage would look as if all were busy.
     (mine.len()..group.workers()).for_each(|index| drop(worker(index)));
     each_with(group.workers(), &mine, worker, |at, &(number, split)| {

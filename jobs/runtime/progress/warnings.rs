@@ -24,7 +24,7 @@ struct WarningLog {
     job: Mutex<LoggedJob>,
 }
 
-/// The job whose events warnings are.
+/// State of the job whose events warnings become.
 enum LoggedJob {
     /// No job is watched yet: warnings of its planning, which have been shown and are to be its first events.
     Planned(Vec<String>),

@@ -1,4 +1,5 @@
-//! Peng 2017: paragraphs with a SimHash of their sentences, and sentences of similar paragraphs.
+//! The block method of Peng 2017: a paragraph is kept as a whole, or as its sentences if an earlier one is similar by the SimHash of its
+//! sentences.
 //! docs/papers/peng2017.md says where the paper leaves a choice.
 
 use std::collections::HashMap;

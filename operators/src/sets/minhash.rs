@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use super::Sets;
 use crate::hash;
 
 /// MinHash signatures of `bands` times `rows` slots, given as one hash for each band.
@@ -90,14 +89,8 @@ impl MinHash {
         );
     }
 
-    /// Appends the bands of each set of a text that is not empty, one set after the other. The search exchanges all of
-    /// them by their hashes, so a text may be found by either set.
-    pub fn bands_of(&self, sets: &Sets, keys: &mut Vec<u64>) {
-        sets.present().for_each(|(_, set)| self.bands(set, keys));
-    }
-
-    /// The numbers of the bands on which any set of one text agrees with any set of another, by what
-    /// [`MinHash::bands_of`] gave of them.
+    /// Returns the numbers of the bands on which any set of one text agrees with any set of another, by their keys of
+    /// [`MinHash::bands`].
     pub fn agreeing<'a>(&self, a: &'a [u64], b: &'a [u64]) -> impl Iterator<Item = usize> + 'a {
         let bands = self.bands as usize;
         let agree = move |band: &usize| {

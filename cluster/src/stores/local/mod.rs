@@ -258,7 +258,10 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Returns whether a link leads to a directory that contains it, by whatever name that directory was reached.
-fn leads_back(link: &Path) -> io::Result<bool> {
+///
+/// # Errors
+/// When the link or its target cannot be looked up.
+pub fn leads_back(link: &Path) -> io::Result<bool> {
     let target = fs::canonicalize(link)?;
     for above in link.ancestors().skip(1) {
         if fs::canonicalize(above)? == target {

@@ -1,4 +1,4 @@
-//! Which encoding has pairs of bytes as often as a text has them.
+//! Tells the encoding that has pairs of bytes as often as a text has them.
 
 use encoding_rs::{BIG5, EUC_JP, EUC_KR, KOI8_R, SHIFT_JIS, WINDOWS_1251, WINDOWS_1252};
 

@@ -55,7 +55,7 @@ pub(in crate::serve) enum Refused {
     Failed(anyhow::Error, WriteReply),
 }
 
-/// How the work for a change ended.
+/// Outcome of the work for a change.
 pub(super) enum TaskEnd {
     Done,
     TooSlow,

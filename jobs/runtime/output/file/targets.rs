@@ -1,4 +1,4 @@
-//! Which files an output may be, and which must not be replaced.
+//! Says of the files that an output may be, and refuses those that must not be replaced.
 
 use std::fs;
 use std::path::PathBuf;

@@ -30,7 +30,7 @@ impl GatheredClusters {
     /// decision goes to the worker that reads the document. Returns the decisions that have come to this
     /// worker, in the order of the corpus.
     ///
-    /// The batches are the same for any number of workers. Memory: a batch, which has more than 8,192
+    /// The batches are the same for any number of workers, unless clusters are spread. Memory: a batch, which has more than 8,192
     /// documents only if the last cluster is that large.
     pub fn decide<E: From<Error>>(
         self,

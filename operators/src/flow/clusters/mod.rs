@@ -58,8 +58,8 @@ impl FoundMatches {
         FoundMatches { forest: Forest::new(&spill), on_the_way, home: owner, spill }
     }
 
-    /// Spreads the clusters over all workers by a hash. Each is else decided by the worker that reads its first document, and the first
-    /// splits have most of these.
+    /// Spreads the clusters over all workers by a hash of their first documents. Without it, a cluster goes to the worker that reads its
+    /// first document, and most of these documents are in the first splits.
     pub fn spread(self) -> Self {
         FoundMatches { home: |first| hash::spread(first.0), ..self }
     }
