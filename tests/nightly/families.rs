@@ -34,19 +34,23 @@ fn a_night_says_the_same_for_any_number_of_workers() {
         for (night, docs) in [30, 90, 60].into_iter().enumerate() {
             family(&here, &mut random, (&format!("in{night}.jsonl"), docs, 3), &template);
         }
+        let gone: String = (0..30).step_by(4).map(|number| format!("in0.jsonl-{number}\n")).collect();
+        here.write("gone.txt", gone);
         let mut all = Vec::new();
         for workers in 1..5 {
             let state = format!("state{workers}");
             let mut outputs = Vec::new();
             for night in 0..3 {
                 let output = format!("out{workers}-{night}");
+                let retract = if night == 2 { "--retract gone.txt" } else { "" };
                 let line = format!(
                     "nightly --quiet --workers {workers} --split-size 2K --method {method} --policy {policy} --night n{night} \
-                     --state {state} --output {output} in{night}.jsonl"
+                     --state {state} --output {output} {retract} in{night}.jsonl"
                 );
                 here.run(&line).ends(0);
                 let lines = |folder: &str| here.lines(&format!("{output}/{folder}"), ".jsonl");
-                outputs.push([lines("kept"), lines("removed")]);
+                let corrections = here.bytes(&format!("{output}/corrections"), ".parquet");
+                outputs.push((lines("kept"), lines("removed"), corrections));
             }
             let documents = export(&here, &state).into_iter();
             let documents: Vec<_> = documents.map(|doc| (doc.id, doc.duplicate_of)).collect();
