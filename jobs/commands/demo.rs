@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 use datasets::{Synthetic, SyntheticDoc, SyntheticMixture};
@@ -34,18 +35,43 @@ pub struct Args {
     mixture: bool,
 }
 
-/// Runs the job; returns 0. Memory: a block of some 20 MB for each worker.
+/// Runs the job; returns 0.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let Args { folder, documents, seed, mixture } = args;
-    if folder.exists() {
-        bail!(WrongUse(format!("the folder \"{}\" exists", folder.display())));
+    let could_not = || format!("could not create \"{}\"", folder.display());
+    if let Some(above) = folder.parent() {
+        fs::create_dir_all(above).with_context(could_not)?;
     }
-    let workers = common.workers();
+    match fs::create_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!(WrongUse(format!("\"{}\" exists: name a new folder", folder.display())))
+        }
+        created => created.with_context(could_not)?,
+    }
+    let written = write(&folder, (documents, seed, mixture), common.workers());
+    if written.is_err() {
+        // A part of a corpus would keep the next run away.
+        let _ = fs::remove_dir_all(&folder);
+    }
+    let duplicates = written?;
+    let of_seed = if mixture { format!(", of seed {seed}") } else { String::new() };
+    let said = format!(
+        "{documents} documents, {duplicates} of them duplicates, in \"{}\"{of_seed}",
+        folder.display()
+    );
+    let corpus = folder.join("corpus.jsonl").display().to_string();
+    let corpus = shlex::try_quote(&corpus).unwrap_or((&*corpus).into());
+    let _ = writeln!(std::io::stdout(), "{said}\nnext: dedup-job dedup {corpus} clean");
+    Ok(0)
+}
+
+/// Writes the corpus. Returns the number of duplicates. Memory: a block of some 20 MB for each worker, of which no more work than there are cores.
+fn write(folder: &Path, (documents, seed, mixture): (u64, u64, bool), workers: usize) -> Result<u64> {
+    let workers = workers.min(thread::available_parallelism().map_or(1, usize::from));
     let files = ["corpus.jsonl", "truth.tsv", "clusters.tsv"].map(|name| folder.join(name));
     let create = |file: &PathBuf| {
         File::create(file).with_context(|| format!("could not create \"{}\"", file.display()))
     };
-    fs::create_dir_all(&folder).with_context(|| format!("could not create \"{}\"", folder.display()))?;
     let mut open = files.iter().map(create).collect::<Result<Vec<File>>>()?;
     let plain = Synthetic { documents, seed };
     let mixed = SyntheticMixture { documents, seed };
@@ -65,15 +91,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
             }
         }
     }
-    let of_seed = if mixture { format!(", of seed {seed}") } else { String::new() };
-    let said = format!(
-        "{documents} documents, {duplicates} of them duplicates, in \"{}\"{of_seed}",
-        folder.display()
-    );
-    let corpus = files[0].display().to_string();
-    let corpus = shlex::try_quote(&corpus).unwrap_or((&*corpus).into());
-    let _ = writeln!(std::io::stdout(), "{said}\nnext: dedup-job dedup {corpus} clean");
-    Ok(0)
+    Ok(duplicates)
 }
 
 /// A block of the corpus.

@@ -6,8 +6,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::query::QueryAnswer;
-use runtime::Common;
-use runtime::cli::terminal::print;
+use runtime::cli::terminal::{print, say};
 
 /// Prints a line of JSON.
 pub(super) fn print_line(line: impl Serialize) -> Result<()> {
@@ -22,11 +21,11 @@ pub(super) fn acknowledge(answer: QueryAnswer) -> Result<()> {
     written.context("could not write an answer, though its document may have been added")
 }
 
-/// Says how many records were rejected, and returns the exit code.
-pub(super) fn code(common: &Common, rejected: u64) -> u8 {
+/// Says how many records were rejected, even to those who want only errors, and returns the exit code.
+pub(super) fn code(rejected: u64) -> u8 {
     if rejected == 0 {
         return 0;
     }
-    common.warn(format_args!("{rejected} records were rejected"));
+    say(format_args!("warning: {rejected} records were rejected"));
     3
 }

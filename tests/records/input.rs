@@ -336,7 +336,7 @@ fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a
     fs::remove_file(here.path("in/socket")).unwrap();
     here.write("only/x", "");
     fs::rename(here.path("in/pipe"), here.path("only/x")).unwrap();
-    here.run("dedup only new -q").fails(2, &["no files in it"]);
+    here.run("dedup only new -q").fails(2, &["no files in it but", "only/x\", which is a FIFO"]);
 }
 
 #[test]

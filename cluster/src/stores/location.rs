@@ -254,9 +254,17 @@ impl Stores {
                     return Err(Error::BadName { name: input.to_owned(), reason });
                 }
                 None if files.is_empty() => {
+                    let below = format!("{}{}/", store.prefix(), path.trim_end_matches('/'));
+                    let passed_over = self.passed_over();
+                    let first = passed_over
+                        .range(below.clone()..)
+                        .next()
+                        .filter(|(file, _)| file.starts_with(&below));
+                    let but = first
+                        .map_or(String::new(), |(file, kind)| format!(" but \"{file}\", which is {kind}"));
                     return Err(Error::BadName {
                         name: input.to_owned(),
-                        reason: "no files in it".to_owned(),
+                        reason: format!("no files in it{but}"),
                     });
                 }
                 None => {}

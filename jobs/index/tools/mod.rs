@@ -65,12 +65,17 @@ impl IndexTool {
             }
             IndexTool::Delete { index, ids, topic } => {
                 let ids = ids.read()?.into_iter().collect();
-                let deleted = index.open(common, &none, Use::Change)?.delete(&topic, &ids)?;
+                let mut index = index.open(common, &none, Use::Change)?;
+                warn_of_topic(common, index.as_ref(), &topic)?;
+                let deleted = index.delete(&topic, &ids)?;
                 common.tell(format_args!("{deleted} documents of {} ids deleted", ids.len()));
                 Ok(0)
             }
             IndexTool::Expire { index, older_than, topic } => {
                 let mut index = index.open(common, &none, Use::Change)?;
+                if let Some(topic) = &topic {
+                    warn_of_topic(common, index.as_ref(), topic)?;
+                }
                 let topics = topic.map_or_else(|| index.topic_names(), |topic| Ok(vec![topic]))?;
                 index.expire(&topics, older_than).map(|()| 0)
             }
@@ -195,7 +200,7 @@ fn add_corpus(
     let asked = json!({ "index": name, "inputs": corpus.inputs, "topic": corpus.topic });
     let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
     let rejected = watch.end(add_by_groups(index, &corpus.topic, &input, limits, &progress))?;
-    Ok(code(common, rejected))
+    Ok(code(rejected))
 }
 
 /// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the number of rejected
@@ -244,7 +249,7 @@ fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLi
     let answer = |docs: &[PreparedDoc]| index.query(&corpus.topic, docs, limits);
     let print = |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line);
     let rejected = ask(common, (&args.index, &index.preparer()), corpus, input, answer, print)?;
-    Ok(code(common, rejected))
+    Ok(code(rejected))
 }
 
 fn warn_of_topic(common: &Common, index: &dyn Index, topic: &str) -> Result<()> {

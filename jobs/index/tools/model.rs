@@ -112,7 +112,7 @@ pub(super) fn model(
     let sizes = [&[rows], documents].concat();
     let modelled: Vec<ModelledIndex> = sizes.iter().map(|size| measured.scaled(*size, disk)).collect();
     print_model(&modelled, work.queries, json)?;
-    Ok(code(common, rejected))
+    Ok(code(rejected))
 }
 
 /// Prints the index as it is, which comes first, and those of other sizes.

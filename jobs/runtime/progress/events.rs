@@ -72,7 +72,8 @@ impl Events {
             let mut file =
                 OpenOptions::new().read(true).append(true).create(true).open(path_of_text(path))?;
             let mut last = [b'\n'];
-            if file.seek(SeekFrom::End(0))? > 0 {
+            // A pipe or a device has no last line.
+            if file.metadata()?.is_file() && file.seek(SeekFrom::End(0))? > 0 {
                 file.seek(SeekFrom::End(-1))?;
                 file.read_exact(&mut last)?;
             }

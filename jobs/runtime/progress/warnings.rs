@@ -31,6 +31,24 @@ enum LoggedJob {
     Watched(Weak<Progress>),
 }
 
+impl LoggedJob {
+    /// Returns the progress of the job that is watched. If there is none, or it has ended, holds a warning for the next one.
+    fn watched_or_hold(&mut self, message: &str) -> Option<Arc<Progress>> {
+        if let LoggedJob::Watched(progress) = self {
+            match progress.upgrade() {
+                Some(progress) => return Some(progress),
+                None => *self = LoggedJob::Planned(Vec::new()),
+            }
+        }
+        if let LoggedJob::Planned(held) = self
+            && held.len() < MOST_HELD
+        {
+            held.push(message.to_owned());
+        }
+        None
+    }
+}
+
 static LOG: WarningLog =
     WarningLog { quiet: AtomicBool::new(false), job: Mutex::new(LoggedJob::Planned(Vec::new())) };
 
@@ -63,15 +81,7 @@ impl Log for WarningLog {
             return;
         }
         let message = record.args().to_string();
-        let watched = match &mut *self.job.lock() {
-            LoggedJob::Watched(progress) => progress.upgrade(),
-            LoggedJob::Planned(shown) => {
-                if shown.len() < MOST_HELD {
-                    shown.push(message.clone());
-                }
-                None
-            }
-        };
+        let watched = self.job.lock().watched_or_hold(&message);
         match watched {
             Some(progress) => progress.warn(&message),
             None if self.quiet.load(Ordering::Relaxed) => {}
