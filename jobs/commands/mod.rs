@@ -2,7 +2,7 @@
 //!
 //! Besides them there are their parts: files of labels and the agreement with them (`labels`) and curves (`plot.rs`) for `eval`, `tune`
 //! and `explain`, texts side by side for `show`, and the steps of a comparison for `why` (`pair_trace.rs`). This
-//! room uses all other rooms but `launch`; only `main.rs` uses it.
+//! room uses all other rooms but `launch`; `main.rs` and `reproduce` use it.
 
 pub mod check;
 pub mod compare;

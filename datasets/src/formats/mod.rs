@@ -1,7 +1,7 @@
 //! Corpus formats, a file or folder each, listed in `FORMATS` (`lib.rs`) but for `unknown`, which refuses a file.
 //! `tree.rs` is what the formats of folders share.
 //!
-//! This room uses `text` and `parts`; only `lib.rs` and `pack.rs` use it.
+//! This room uses `text` and `parts`; `lib.rs`, `pack` and `confined` use it.
 
 pub(crate) mod csv;
 pub(crate) mod elements;
