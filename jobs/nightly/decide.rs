@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::GatheredClusters;
+use operators::flow::{GatheredClusters, ValueShuffle};
 use operators::incremental::ChangedClusters;
-use operators::{DocId, Matches, Member, Sides, SpillBudget, pack_apart};
+use operators::{DocId, Matches, Member, Sides, SpillBudget, Spool, pack_apart};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -105,7 +105,7 @@ impl NightDecider {
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<NightDecided> {
         let mut pairs = PairTable::new(&self.folder, PairsOf::Deciding, Sides::default());
         let mut clusters_table = ClusterTable::new(&self.folder);
-        let mut corrections = CorrectionTable::new(&self.folder);
+        let mut corrections = Spool::new(&self.spill);
         let mut tally = Tally::default();
         let mut value = Vec::new();
         let (mut rows, mut dead_texts, mut succeeded) = (StateRows::default(), Vec::new(), Vec::new());
@@ -123,12 +123,12 @@ impl NightDecider {
             succeeded
                 .extend(living_texts.into_iter().filter(|text| docs.going().binary_search(text).is_ok()));
             tally.removed_earlier += changes.iter().filter(|(_, removed)| removed.is_some()).count() as u64;
-            let row = |&(doc, removed): &(DocId, Option<operators::Removed>)| CorrectionRow {
-                id: batch.id(doc),
-                night: self.night_name(doc).unwrap_or_default(),
-                removed: removed.map(|removed| (batch.id(removed.duplicate_of), removed.tie)),
-            };
-            corrections.write(batch.split(), changes.iter().map(row))?;
+            for (doc, removed) in changes {
+                let night = self.night_name(doc).unwrap_or_default();
+                let removed = removed.map(|removed| (batch.id(removed.duplicate_of), removed.tie));
+                let row = CorrectionRow { id: batch.id(doc), night, removed };
+                corrections.push(doc, &postcard::to_allocvec(&row)?);
+            }
             let members = of_night(members, is_new);
             let copies: Vec<_> = live.copies.iter().copied().filter(|copy| is_new(copy.0)).collect();
             tally.count(batch, &copies, &members, Sides::default());
@@ -142,7 +142,7 @@ impl NightDecider {
                 Ok(())
             })
         })?;
-        let corrections = corrections.finish()?;
+        let corrections = self.write_corrections(worker, &corrections)?;
         let runs = rows.write(&self.night, worker.index())?;
         let mut writer = StarWriter {
             pairs: &mut pairs,
@@ -158,6 +158,33 @@ impl NightDecider {
         clusters_table.finish()?;
         let of_state = NightRows { runs, dead_texts, succeeded, corrections };
         Ok(NightDecided { decided: Decided { tally, docs }, of_state })
+    }
+
+    /// Writes corrections in the order of their documents, which the clusters have not: which documents are in one depends on the
+    /// matches that were found, and so on the number of workers. Returns the number of rows of this worker.
+    fn write_corrections(&self, worker: &mut Worker, found: &Spool<u8>) -> Result<u64> {
+        let mut sent = ValueShuffle::new(worker, "Corrections", |doc| u64::from(doc.split()), &self.spill);
+        found.scan(|doc, row| {
+            sent.send(worker, (doc, DocId::default()), row);
+            anyhow::Ok(())
+        })?;
+        let mut arrived = sent.finish(worker)?;
+        let mut table = CorrectionTable::new(&self.folder);
+        while let Some((first, _)) = arrived.peek()? {
+            let split = first.split();
+            let mut encoded = Vec::new();
+            while arrived.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
+                arrived.next_value()?.iter().for_each(|(_, row)| encoded.extend_from_slice(row));
+            }
+            let (mut rows, mut rest) = (Vec::new(), &encoded[..]);
+            while !rest.is_empty() {
+                let (row, after) = postcard::take_from_bytes::<CorrectionRow>(rest)?;
+                rows.push(row);
+                rest = after;
+            }
+            table.write(split, rows.into_iter())?;
+        }
+        table.finish()
     }
 
     /// Returns the text for which each text of the state has gone, as far as some matches touch them.

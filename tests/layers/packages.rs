@@ -47,7 +47,7 @@ pub const PACKAGES: [Package; 10] = [
         manifest: "datasets",
         sources: "datasets/src",
         uses: &["operators", "cluster"],
-        rooms: &["text", "parts", "formats", "pack"],
+        rooms: &["text", "parts", "formats"],
     },
     Package {
         manifest: "jobs/runtime",

@@ -84,11 +84,6 @@ pub trait Earlier {
         false
     }
 
-    /// Whether the worker that reads the first document of a cluster decides it, because it writes rows in the order of clusters.
-    fn wants_clusters_in_order(&self) -> bool {
-        false
-    }
-
     /// Returns the lookup of the earlier document that stands for a text. Identities are looked up in order.
     fn texts_of_identities(&self) -> IdentityLookup<'_> {
         Box::new(|_| Ok(None))

@@ -21,7 +21,7 @@ pub(super) fn gather(
 ) -> Result<GatheredClusters> {
     let mut matches = FoundMatches::new(worker, &mapped.search.spill);
     // Where every match is wanted, the worker that decides a cluster writes its rows.
-    if mapped.search.leaders.is_some() && !earlier.wants_clusters_in_order() {
+    if mapped.search.leaders.is_some() {
         matches = matches.spread();
     }
     matched.settled.add_to(worker, &mut matches)?;

@@ -122,11 +122,6 @@ impl Earlier for StateSearch {
         self.night.is_gone(doc)
     }
 
-    /// Always true: `corrections/` has the order of the corpus.
-    fn wants_clusters_in_order(&self) -> bool {
-        true
-    }
-
     fn texts_of_identities(&self) -> IdentityLookup<'_> {
         let docs = &self.night.docs;
         let mut identities = docs.cursor(StateTable::Identities);

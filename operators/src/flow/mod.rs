@@ -16,7 +16,7 @@ mod zhou;
 
 pub use crate::search::prefix::index::LookupMarks;
 pub use class_sums::ClassSums;
-pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, SortedValues};
+pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, SortedValues, ValueShuffle};
 pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, SortingShuffle, shuffle};
 pub use exchange::sum::{sum, total, totals};
 pub use join::candidates::{CandidateJoin, Candidates, PlaceOf};

@@ -7,6 +7,7 @@ use arrow_array::{BooleanArray, Float64Array, UInt64Array};
 use operators::classify::Measure;
 use operators::flow::ClusterBatch;
 use operators::{DocId, Member, Reason, Similarity};
+use serde::{Deserialize, Serialize};
 
 use super::output_table::{OutputTable, TableColumn, TableRows, places, strings};
 use crate::output::OutputFolder;
@@ -87,6 +88,7 @@ pub struct ClusterRow<'a> {
 pub struct CorrectionTable<'a>(OutputTable<'a>);
 
 /// Row of `corrections/`.
+#[derive(Deserialize, Serialize)]
 pub struct CorrectionRow<'a> {
     /// Id of the document whose decision has changed.
     pub id: &'a str,
@@ -102,7 +104,7 @@ impl<'a> CorrectionTable<'a> {
         CorrectionTable(OutputTable::new(folder, "corrections"))
     }
 
-    /// Writes some corrections. `split`: that of the first document of their clusters.
+    /// Writes the corrections of the documents of a split.
     pub fn write<'r>(&mut self, split: u32, rows: impl Iterator<Item = CorrectionRow<'r>>) -> Result<()> {
         let mut rows = rows.peekable();
         if rows.peek().is_none() {
