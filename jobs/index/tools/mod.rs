@@ -8,7 +8,7 @@ mod model;
 mod snapshot;
 mod stats;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use operators::DocId;
 use operators::hash::Secret;
 use operators::method::Spec;
@@ -129,7 +129,7 @@ impl IndexTool {
             _ => return Ok(()),
         };
         match HBaseAddress::parse(index).transpose()? {
-            Some(_) => bail!(WrongUse(why.to_owned())),
+            Some(_) => anyhow::bail!(WrongUse(why.to_owned())),
             None => Ok(()),
         }
     }
@@ -150,7 +150,7 @@ fn build(
     if let Some(state) = state_among(&corpus.inputs)? {
         #[cfg(feature = "hbase")]
         if address.is_some() {
-            bail!(WrongUse("an index of a nightly state is a folder: name one".to_owned()));
+            anyhow::bail!(WrongUse("an index of a nightly state is a folder: name one".to_owned()));
         }
         refuse_options(method.as_ref(), verify)?;
         return build_from_state(common, name, &state, corpus, no_text).map(|()| 0);
