@@ -118,7 +118,7 @@ impl StarWriter<'_, '_> {
     pub fn write(&mut self, split: u32, members: &[u8]) -> Result<Vec<u8>> {
         let mut decisions = Vec::new();
         let mut rows = self.clusters.rows(split, self.measured);
-        each_member(members, |StarMember { doc, id, characters, goes_for }| {
+        each_encoded(members, |StarMember { doc, id, characters, goes_for }| {
             let removed = goes_for.map(|stays| (stays.id, stays.tie));
             let cluster = removed.map_or(id, |(stays, _)| stays);
             if goes_for.is_some() || self.annotates {
@@ -132,7 +132,7 @@ impl StarWriter<'_, '_> {
             return Ok(decisions);
         }
         let mut rows = self.pairs.rows(split);
-        each_member(members, |member| {
+        each_encoded(members, |member: StarMember| {
             let Some(stays) = member.goes_for else { return Ok(()) };
             let (one, other) = ((stays.doc, stays.id), (member.doc, member.id));
             let (low, high) = (one.min(other), one.max(other));
@@ -153,12 +153,15 @@ impl StarWriter<'_, '_> {
     }
 }
 
-/// Calls `each` with members that are encoded one after the other.
-fn each_member<'a>(mut members: &'a [u8], mut each: impl FnMut(StarMember<'a>) -> Result<()>) -> Result<()> {
-    while !members.is_empty() {
-        let (member, rest) = postcard::take_from_bytes(members)?;
-        members = rest;
-        each(member)?;
+/// Calls `each` with values that are encoded in postcard's encoding one after the other.
+pub fn each_encoded<'a, T: Deserialize<'a>>(
+    mut encoded: &'a [u8],
+    mut each: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    while !encoded.is_empty() {
+        let (value, rest) = postcard::take_from_bytes(encoded)?;
+        encoded = rest;
+        each(value)?;
     }
     Ok(())
 }

@@ -96,12 +96,7 @@ impl DecidedDocs {
     ) -> Result<Self> {
         let mut file = spill.budget().map(|_| ValueFile::new(spill)).transpose()?;
         let (mut in_memory, mut offsets) = (BTreeMap::new(), BTreeMap::new());
-        while let Some((doc, _)) = values.peek()? {
-            let split = doc.split();
-            let mut encoded = Vec::new();
-            while values.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
-                values.next_value()?.iter().for_each(|(_, value)| encoded.extend_from_slice(value));
-            }
+        while let Some((split, encoded)) = values.next_split()? {
             let encoded = decisions(split, encoded)?;
             match &mut file {
                 Some(file) => _ = offsets.insert(split, file.append(&encoded)?),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{GatheredClusters, ValueShuffle};
+use operators::flow::{GatheredClusters, ValueShuffle, owner};
 use operators::incremental::ChangedClusters;
 use operators::{DocId, Matches, Member, Sides, SpillBudget, Spool, pack_apart};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::state::{
 use batch::decide::Decided;
 use batch::keep::KeepOrder;
 use batch::options::DedupOptions;
-use batch::stars::{StarEncoder, StarWriter, by_survivor};
+use batch::stars::{StarEncoder, StarWriter, by_survivor, each_encoded};
 use batch::tally::Tally;
 use batch::verdicts::DecidedDocs;
 use runtime::output::OutputFolder;
@@ -161,27 +161,22 @@ impl NightDecider {
     }
 
     /// Writes corrections in the order of their documents, which the clusters have not: which documents are in one depends on the
-    /// matches that were found, and so on the number of workers. Returns the number of rows of this worker.
+    /// matches that were found, and so on the number of workers. They are kept until all clusters are decided, since one channel is open at a
+    /// time. Returns the number of rows of this worker.
     fn write_corrections(&self, worker: &mut Worker, found: &Spool<u8>) -> Result<u64> {
-        let mut sent = ValueShuffle::new(worker, "Corrections", |doc| u64::from(doc.split()), &self.spill);
+        let mut sent = ValueShuffle::new(worker, "Corrections", owner, &self.spill);
         found.scan(|doc, row| {
             sent.send(worker, (doc, DocId::default()), row);
             anyhow::Ok(())
         })?;
         let mut arrived = sent.finish(worker)?;
         let mut table = CorrectionTable::new(&self.folder);
-        while let Some((first, _)) = arrived.peek()? {
-            let split = first.split();
-            let mut encoded = Vec::new();
-            while arrived.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
-                arrived.next_value()?.iter().for_each(|(_, row)| encoded.extend_from_slice(row));
-            }
-            let (mut rows, mut rest) = (Vec::new(), &encoded[..]);
-            while !rest.is_empty() {
-                let (row, after) = postcard::take_from_bytes::<CorrectionRow>(rest)?;
+        while let Some((split, encoded)) = arrived.next_split()? {
+            let mut rows: Vec<CorrectionRow> = Vec::new();
+            each_encoded(&encoded, |row| {
                 rows.push(row);
-                rest = after;
-            }
+                Ok(())
+            })?;
             table.write(split, rows.into_iter())?;
         }
         table.finish()

@@ -33,7 +33,7 @@ use timely::worker::Worker;
 use crate::record::DocId;
 
 /// Returns the worker that reads a document's split, as a number to be taken modulo the number of workers.
-fn owner(doc: DocId) -> u64 {
+pub fn owner(doc: DocId) -> u64 {
     doc.split().into()
 }
 

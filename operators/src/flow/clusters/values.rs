@@ -79,6 +79,16 @@ impl SortedValues {
         }
         Ok(Some((key, &self.value)))
     }
+
+    /// Takes all values whose first documents are in the next split, one behind the other. Memory: these values.
+    pub fn next_split(&mut self) -> Result<Option<(u32, Vec<u8>)>, Error> {
+        let Some((first, _)) = self.peek()? else { return Ok(None) };
+        let mut values = Vec::new();
+        while self.peek()?.is_some_and(|(doc, _)| doc.split() == first.split()) {
+            self.next_value()?.iter().for_each(|(_, value)| values.extend_from_slice(value));
+        }
+        Ok(Some((first.split(), values)))
+    }
 }
 
 /// Adds a number to a value, in 7 bits a byte with the lowest first (LEB128).
