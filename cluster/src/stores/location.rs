@@ -4,18 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{self, Component, PathBuf};
 use std::sync::Arc;
-use std::{env, fs, io};
+use std::{fs, io};
 
 use parking_lot::Mutex;
 
+use super::connectors::Connector;
 use super::error::Error;
 use super::found::InputFile;
-use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
 use super::left_out;
 use super::local;
 use super::local::Local;
 use super::name::{path_of_text, text_of_path};
-use super::object::{Bucket, ObjectLimits};
 use super::pattern::{alternatives, is_pattern, matching, split};
 use super::store::{Entry, Store, parent};
 use super::sums::Sums;
@@ -88,10 +87,12 @@ impl Stores {
     /// [`Error::BadName`] for other schemes, when no name node or bucket is known, and for a `..` that cannot
     /// be resolved: in a bucket, above a root, or behind a pattern.
     pub fn locate(&self, uri: &str) -> Result<(Arc<dyn Store>, String), Error> {
-        let bad = |reason: String| Err(Error::BadName { name: uri.to_owned(), reason });
+        let bad = |reason: String| Error::BadName { name: uri.to_owned(), reason };
         let (scheme, rest) = match uri.split_once(':') {
             // Hadoop writes file:/path. Other names with a colon are files.
-            Some((scheme @ ("file" | "hdfs" | "viewfs"), rest)) if rest.starts_with('/') => (scheme, rest),
+            Some((scheme, rest)) if rest.starts_with('/') && Connector::has_short_addresses(scheme) => {
+                (scheme, rest)
+            }
             Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => (scheme, rest),
             _ => ("", uri),
         };
@@ -100,61 +101,22 @@ impl Stores {
             _ => ("", rest),
         };
         if path.split('/').skip_while(|name| !is_pattern(name)).any(|name| name == "..") {
-            return bad(
+            return Err(bad(
                 "a \"..\" behind a pattern is not resolved: write the folder that it leads to".to_owned()
-            );
+            ));
         }
         match scheme {
-            "" if path.is_empty() => bad("it is empty".to_owned()),
-            "" => Ok((self.local.clone(), self.absolute(path)?)),
-            "file" if authority.is_empty() || authority == "localhost" => {
-                Ok((self.local.clone(), self.absolute(path)?))
+            "" if path.is_empty() => Err(bad("it is empty".to_owned())),
+            "file" if !matches!(authority, "" | "localhost") => {
+                Err(bad("file:// takes no host: write file:///path".to_owned()))
             }
-            "file" => bad("file:// takes no host: write file:///path".to_owned()),
-            "hdfs" | "viewfs" => {
-                let mut names = Vec::new();
-                for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
-                    match name {
-                        ".." if names.pop().is_none() => return bad("it leads above the root".to_owned()),
-                        ".." => {}
-                        name => names.push(name),
-                    }
-                }
-                let prefix = format!("{scheme}://{}", one_spelling(authority));
-                let create = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
-                Ok((self.remote(&prefix, create)?, format!("/{}", names.join("/"))))
+            "" | "file" => Ok((self.local.clone(), self.absolute(path)?)),
+            _ => {
+                let connector = Connector::of(scheme).map_err(bad)?;
+                let prefix = connector.prefix(scheme, authority).map_err(bad)?;
+                let path = connector.path(path).map_err(bad)?;
+                Ok((self.remote(&prefix, connector)?, path))
             }
-            "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" if authority.is_empty() => {
-                bad(format!("it names no bucket: write {scheme}://bucket/path"))
-            }
-            "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" => {
-                let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
-                if names.contains(&"..") {
-                    return bad("there is no \"..\" in a bucket".to_owned());
-                }
-                // Each bucket has one prefix, however its scheme is spelled.
-                let scheme = match scheme {
-                    "s3a" => "s3",
-                    "abfs" => "abfss",
-                    scheme => scheme,
-                };
-                let prefix = format!("{scheme}://{authority}");
-                let create = || {
-                    let settings: Vec<_> = env::vars_os()
-                        .filter_map(|(name, value)| {
-                            Some((name.into_string().ok()?, value.into_string().ok()?))
-                        })
-                        .collect();
-                    Ok(Arc::new(Bucket::new(&prefix, &settings, ObjectLimits::default())?) as Arc<dyn Store>)
-                };
-                Ok((self.remote(&prefix, create)?, format!("/{}", names.join("/"))))
-            }
-            "oss" | "cos" | "cosn" | "obs" => bad(format!(
-                "{scheme} is not known, but such a store speaks S3: name it s3://, with its address in AWS_ENDPOINT_URL"
-            )),
-            _ => bad(format!(
-                "{scheme} is not known; hdfs, viewfs, s3, gs, az, abfs, file and plain paths are"
-            )),
         }
     }
 
@@ -177,17 +139,13 @@ impl Stores {
         Ok(text_of_path(resolved.as_os_str()))
     }
 
-    /// Returns the store of a prefix; `create` makes it the first time.
-    fn remote(
-        &self,
-        prefix: &str,
-        create: impl FnOnce() -> Result<Arc<dyn Store>, Error>,
-    ) -> Result<Arc<dyn Store>, Error> {
+    /// Returns the store of a prefix; `connector` makes it the first time.
+    fn remote(&self, prefix: &str, connector: &Connector) -> Result<Arc<dyn Store>, Error> {
         let mut stores = self.remote.lock();
         if let Some(store) = stores.get(prefix) {
             return Ok(store.clone());
         }
-        let store = create()?;
+        let store = (connector.connect)(prefix)?;
         stores.insert(prefix.to_owned(), store.clone());
         Ok(store)
     }
@@ -241,6 +199,17 @@ impl Stores {
         Ok(())
     }
 
+    /// Says that a folder has no files, and if some of it were passed over, the first of these. `folder`: its full path, with a slash.
+    fn reason_of_empty(&self, folder: &str) -> String {
+        let passed_over = self.passed_over.lock();
+        match passed_over.range(folder.to_owned()..).next() {
+            Some((file, kind)) if file.starts_with(folder) => {
+                format!("no files in it but \"{file}\", which is {kind}")
+            }
+            _ => "no files in it".to_owned(),
+        }
+    }
+
     fn expand_one(&self, input: &str, found: &mut Vec<InputFile>) -> Result<(), Error> {
         let (store, path) = self.locate(input)?;
         let (base, pattern) = literal_head(store.as_ref(), &path)?;
@@ -254,17 +223,10 @@ impl Stores {
                     return Err(Error::BadName { name: input.to_owned(), reason });
                 }
                 None if files.is_empty() => {
-                    let below = format!("{}{}/", store.prefix(), path.trim_end_matches('/'));
-                    let passed_over = self.passed_over();
-                    let first = passed_over
-                        .range(below.clone()..)
-                        .next()
-                        .filter(|(file, _)| file.starts_with(&below));
-                    let but = first
-                        .map_or(String::new(), |(file, kind)| format!(" but \"{file}\", which is {kind}"));
+                    let folder = format!("{}{}/", store.prefix(), path.trim_end_matches('/'));
                     return Err(Error::BadName {
                         name: input.to_owned(),
-                        reason: format!("no files in it{but}"),
+                        reason: self.reason_of_empty(&folder),
                     });
                 }
                 None => {}
