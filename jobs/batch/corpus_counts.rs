@@ -26,6 +26,7 @@ use super::finished::whole;
 use runtime::cli::exit::WrongUse;
 use runtime::corpus::at_once::each;
 use runtime::corpus::plan::Plan;
+use runtime::corpus::run::Run;
 use runtime::corpus::splits::{self, SplitReader};
 use runtime::output::OutputFolder;
 use runtime::progress::{Progress, Stage};
@@ -95,6 +96,19 @@ fn parse(file: Bytes) -> Result<(String, Statistics)> {
         bail!("it has {} rows", statistics.counts.len());
     }
     Ok((value(COUNTED)?, statistics))
+}
+
+/// Returns the statistics that the user has given, or else counts those of the corpus.
+pub fn given_or_counted(
+    given: Option<Statistics>,
+    method: &Spec,
+    lexicon: &Lexicon,
+    run: &Run,
+) -> Result<Statistics> {
+    match given {
+        Some(statistics) => Ok(statistics),
+        None => count(method, lexicon, (&run.plan, &run.reading), &run.group, &run.progress),
+    }
 }
 
 /// Counts the features that the method needs statistics of, which takes one reading of the corpus. Returns

@@ -21,7 +21,6 @@ pub mod tally;
 pub mod verdicts;
 pub mod write;
 
-use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -40,7 +39,7 @@ use self::guards::Guards;
 use self::ignored_lines::{CountedLines, LineCounter};
 use self::memory::MemoryOptions;
 use self::options::DedupOptions;
-use self::pipeline::{CorpusSearch, NoEarlier, SearchResult, find, map};
+use self::pipeline::{CorpusSearch, SearchResult, find_on_workers, map};
 use runtime::Common;
 use runtime::cli::configuration::{Configuration, deciding};
 use runtime::cli::exit::WrongUse;
@@ -267,16 +266,7 @@ fn search_and_write(
         (None, Some(least)) => Some(LineCounter { run, spill: spill.clone() }.count(least)?),
         (lines, _) => lines,
     };
-    let statistics = match statistics {
-        Some(statistics) => statistics,
-        None => corpus_counts::count(
-            &options.method,
-            lexicon,
-            (&run.plan, &run.reading),
-            &run.group,
-            &run.progress,
-        )?,
-    };
+    let statistics = corpus_counts::given_or_counted(statistics, &options.method, lexicon, run)?;
     if run.group.index() == 0 {
         corpus_counts::write(folder, &options.method, lexicon, &statistics)?;
         lines.as_ref().map_or(Ok(()), |lines| lines.write(folder))?;
@@ -301,17 +291,10 @@ fn search_and_write(
         ignored,
         leaders: options.leaders(),
     };
-    let (mapped, mut found) = map(search)?;
-    let progress = Arc::clone(&run.progress);
-    let of_workers = run.group.run(move |worker| {
-        let at = progress.worker(worker.index());
-        let (clusters, found) = find(worker, &at, &mapped, &mut NoEarlier)?;
-        anyhow::Ok((found, decider.decide(worker, clusters)?))
-    })?;
+    let (found, decided) =
+        find_on_workers(map(search)?, move |worker, clusters| decider.decide(worker, clusters))?;
     run.progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
-    let (more, decided): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
-    found = SearchResult { ignored_lines: count, ..SearchResult::join(iter::once(found).chain(more)) };
-    dedup.write(folder, found, Decided::join(decided))
+    dedup.write(folder, SearchResult { ignored_lines: count, ..found }, Decided::join(decided))
 }
 
 /// Returns the key by which process 0 recognises the work of a killed run that this run may resume. The key

@@ -14,8 +14,7 @@ use serde_json::json;
 use super::plot::Plot;
 use batch::corpus_counts;
 use batch::options::Verification;
-use batch::pipeline::NoEarlier;
-use batch::pipeline::{CorpusSearch, SearchResult, find, map};
+use batch::pipeline::{CorpusSearch, find_on_workers, map};
 use runtime::Common;
 use runtime::cli::exit::WrongUse;
 use runtime::cli::report_file::ReportFile;
@@ -164,21 +163,16 @@ fn estimates(
         corpus_counts::count(&args.method, lexicon, (&run.plan, &run.reading), &run.group, progress)?;
     let method = args.method.method(lexicon, &statistics, verify)?;
     let folder = TemporaryFolder::new(&env::temp_dir())?;
-    let (mapped, found) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
-    let progress = Arc::clone(progress);
-    let of_workers = run.group.run(move |worker| {
-        let at = progress.worker(worker.index());
-        let (clusters, found) = find(worker, &at, &mapped, &mut NoEarlier)?;
+    let mapped = map(CorpusSearch::in_folder(folder.path(), run, method))?;
+    let (found, matches) = find_on_workers(mapped, |worker, clusters| {
         let mut all = Matches::default();
         clusters.decide(worker, |batch, _| {
             all.copies.extend(&batch.matches().copies);
             all.pairs.extend(&batch.matches().pairs);
             anyhow::Ok(())
         })?;
-        anyhow::Ok((found, all))
+        Ok(all)
     })?;
-    let (more, matches): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
-    let found = SearchResult::join(iter::once(found).chain(more));
     if found.input.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.input.docs)).into());
     }

@@ -16,8 +16,7 @@ use super::labels::draw::{LEAST, StratifiedDraw};
 use super::labels::table::{LABELS, LabelTable, LabelledRow};
 use super::side_by_side::TextLayout;
 use batch::finished::Finished;
-use batch::pipeline::NoEarlier;
-use batch::pipeline::{CorpusSearch, find, map};
+use batch::pipeline::{CorpusSearch, find_on_workers, map};
 use runtime::Common;
 use runtime::cli::exit::WrongUse;
 use runtime::cli::report_file::ReportFile;
@@ -118,17 +117,14 @@ fn draw_of_input(args: &Args, mut input: Input, progress: &Arc<Progress>) -> Res
     let run = Run::alone(input.plan, input.reading, input.workers, progress);
     let folder = TemporaryFolder::new(&env::temp_dir())?;
     let method = method.method(&Lexicon::default(), &Statistics::default(), None)?;
-    let (mapped, _) = map(CorpusSearch::in_folder(folder.path(), run.clone(), method))?;
-    let progress = Arc::clone(progress);
-    let drawn = run.group.run(move |worker| {
-        let at = progress.worker(worker.index());
-        let (clusters, _) = find(worker, &at, &mapped, &mut NoEarlier)?;
+    let mapped = map(CorpusSearch::in_folder(folder.path(), run, method))?;
+    let (_, drawn) = find_on_workers(mapped, move |worker, clusters| {
         let mut drawn = StratifiedDraw::new(pairs, seed);
         clusters.decide(worker, |batch, _| {
             drawn.offer(batch);
             anyhow::Ok(())
         })?;
-        anyhow::Ok(drawn)
+        Ok(drawn)
     })?;
     let mut all = StratifiedDraw::new(pairs, seed);
     drawn.into_iter().for_each(|drawn| all.join(drawn));

@@ -47,12 +47,7 @@ impl NightWork<'_> {
     ) -> Result<JobEnd<Summary>> {
         let NightWork { dedup, args, lexicon, mut state, mut manifest, mut night, commit } = self;
         let (run, method) = (&dedup.job.run, &args.options.method);
-        let statistics = match statistics {
-            Some(statistics) => statistics,
-            None => {
-                corpus_counts::count(method, lexicon, (&run.plan, &run.reading), &run.group, &run.progress)?
-            }
-        };
+        let statistics = corpus_counts::given_or_counted(statistics, method, lexicon, run)?;
         let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
         let of_run = outputs.secret(&run.group)?;
         let secret = if manifest.nights.is_empty() { of_run } else { Secret::of_words(manifest.secret) };

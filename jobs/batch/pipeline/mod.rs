@@ -28,6 +28,8 @@ mod prefixes;
 mod retrieve;
 mod verify;
 
+use std::iter;
+
 use anyhow::Result;
 use operators::flow::GatheredClusters;
 use operators::search::Search;
@@ -35,7 +37,8 @@ use timely::worker::Worker;
 
 use self::collapse::collapse;
 pub use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
-pub use self::earlier::{Earlier, IdentityLookup, KeptPass, NewKey, NewKeySink, NoEarlier};
+use self::earlier::NoEarlier;
+pub use self::earlier::{Earlier, IdentityLookup, KeptPass, NewKey, NewKeySink};
 use self::gather::gather;
 use self::join::{join, join_round};
 pub use self::links::{FoundLinks, IdenticalDocs};
@@ -44,6 +47,22 @@ pub use self::mapped::Mapped;
 use self::retrieve::retrieve;
 use self::verify::{verify, verify_round};
 use runtime::progress::{Stage, StageTimer};
+
+/// Finds clusters on all workers of this process, in a run without earlier nights. `found`: counts of the map stage. `decide` gets the
+/// clusters of each worker. Returns all counts of this process, and what `decide` has returned, in the order of the workers.
+pub fn find_on_workers<T: Send + 'static>(
+    (mapped, found): (Mapped, SearchResult),
+    decide: impl Fn(&mut Worker, GatheredClusters) -> Result<T> + Send + Sync + 'static,
+) -> Result<(SearchResult, Vec<T>)> {
+    let run = mapped.search.run.clone();
+    let of_workers = run.group.run(move |worker| {
+        let at = mapped.search.run.progress.worker(worker.index());
+        let (clusters, found) = find(worker, &at, &mapped, &mut NoEarlier)?;
+        anyhow::Ok((found, decide(worker, clusters)?))
+    })?;
+    let (counts, decided): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
+    Ok((SearchResult::join(iter::once(found).chain(counts)), decided))
+}
 
 /// Finds the clusters of one worker in the map output. Returns also what it has counted. All workers must call it.
 pub fn find(

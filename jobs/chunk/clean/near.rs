@@ -13,8 +13,7 @@ use serde::Serialize;
 
 use super::doc_names::SplitGroups;
 use batch::keep::Keep;
-use batch::pipeline::NoEarlier;
-use batch::pipeline::{CorpusSearch, Mapped, PartMapper, SearchResult, find};
+use batch::pipeline::{CorpusSearch, Mapped, PartMapper, SearchResult, find_on_workers};
 use runtime::corpus::at_once::each_with;
 use runtime::corpus::run::Run;
 use runtime::corpus::shared_sorts::{SharedSorts, sort_of};
@@ -139,12 +138,9 @@ impl NearSearch<'_> {
             },
         )?;
         let near = Arc::new(SharedSorts::<NearUnit>::new(sorts, &self.sorting));
-        let (found, progress) = (Arc::clone(&near), Arc::clone(&self.run.progress));
-        let counts = SearchResult::join(mapped);
-        let mapped = Mapped::new(search);
-        let decided = self.run.group.run(move |worker| {
-            let at = progress.worker(worker.index());
-            let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
+        let found = Arc::clone(&near);
+        let mapped = (Mapped::new(search), SearchResult::join(mapped));
+        let (counts, near_units) = find_on_workers(mapped, move |worker, clusters| {
             let mut writer = found.writer();
             let mut count = 0;
             clusters.decide(worker, |batch, _| -> Result<()> {
@@ -163,11 +159,11 @@ impl NearSearch<'_> {
                 Ok(())
             })?;
             writer.finish();
-            anyhow::Ok((counts.candidates, count))
+            Ok(count)
         })?;
-        let candidates = decided.iter().map(|of_worker| of_worker.0).sum();
-        let near_units = decided.iter().map(|of_worker| of_worker.1).sum();
-        Ok((near, NearCounts { different_units: counts.input.docs, candidates, near_units }))
+        let near_units = near_units.into_iter().sum();
+        let SearchResult { input, candidates, .. } = counts;
+        Ok((near, NearCounts { different_units: input.docs, candidates, near_units }))
     }
 
     /// Maps the units of a split that are the first of their kind. `firsts`: those of its documents come next.

@@ -68,13 +68,7 @@ impl FingerprintJob {
         let FingerprintJob { inputs, spec, lexicon, statistics, files } = self;
         let (plan, reading) = (files.input.plan(&stores, &inputs)?, files.input.reading()?);
         let run = Run::alone(plan, reading, common.workers(), &Arc::default());
-        let statistics = match statistics {
-            Some(statistics) => statistics,
-            None => {
-                let corpus = (&*run.plan, &run.reading);
-                corpus_counts::count(&spec, &lexicon, corpus, &run.group, &run.progress)?
-            }
-        };
+        let statistics = corpus_counts::given_or_counted(statistics, &spec, &lexicon, &run)?;
         let method = spec.method(&lexicon, &statistics, None)?;
         let simhash = match method.search {
             Search::Bits64(simhash) => simhash,

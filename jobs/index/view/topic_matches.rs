@@ -18,8 +18,7 @@ use serde_json::json;
 use super::index_policy::PRIORITY;
 use crate::export::each_of_part;
 use crate::topics::{Topic, TopicReader};
-use batch::pipeline::NoEarlier;
-use batch::pipeline::{CorpusSearch, find, map};
+use batch::pipeline::{CorpusSearch, find_on_workers, map};
 use nightly::Policy;
 use runtime::corpus::plan::Plan;
 use runtime::corpus::run::Run;
@@ -117,16 +116,13 @@ impl TopicTexts {
         let method = Method { cleaner: Cleaner::new(Clean::None), ..method.clone() };
         let search = CorpusSearch {
             leaders: Some(Arc::new(move |doc, merit: &dyn Fn() -> Merit| order.rank(doc, || doc.0, merit))),
-            ..CorpusSearch::in_folder(&maps, run.clone(), method)
+            ..CorpusSearch::in_folder(&maps, run, method)
         };
         let (mapped, counts) = map(search)?;
         if counts.input.docs != found.chars.len() as u64 {
             bail!("{} of {} documents of a topic were read", counts.input.docs, found.chars.len());
         }
-        let progress = Arc::clone(&run.progress);
-        let of_workers = run.group.run(move |worker| {
-            let at = progress.worker(worker.index());
-            let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
+        let (counts, of_workers) = find_on_workers((mapped, counts), |worker, clusters| {
             let mut matches = Matches::default();
             clusters.decide(worker, |batch, _| {
                 let number = |doc: DocId| anyhow::Ok(DocId(batch.id(doc).parse()?));
@@ -139,12 +135,12 @@ impl TopicTexts {
                 }
                 anyhow::Ok(())
             })?;
-            anyhow::Ok((matches, counts.crowd))
+            Ok(matches)
         })?;
-        for (matches, crowd) in of_workers {
+        found.led = counts.crowd;
+        for matches in of_workers {
             found.matches.copies.extend(matches.copies);
             found.matches.pairs.extend(matches.pairs);
-            found.led += crowd;
         }
         found.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
         found.matches.pairs.sort_unstable_by_key(|(pair, _)| (pair.high, pair.low));
