@@ -13,11 +13,10 @@ use super::summary::{ExportCounters, ExportSummary};
 use crate::name_filter::NameFilter;
 use crate::store::{ChunkStore, ContentReader, SnapshotFile, SnapshotManifest, SnapshotReader};
 use runtime::corpus::plan::Plan;
-use runtime::corpus::run::Run;
 use runtime::corpus::split::Split;
-use runtime::corpus::splits::{each_split, end};
+use runtime::corpus::splits::end;
 use runtime::corpus::whole_file::WholeFile;
-use runtime::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use runtime::output::rejects::SplitRejectsWriter;
 use runtime::output::{FileList, JobEnd, OutputFolder, OutputJob};
 use runtime::progress::usage::ResourceUsage;
 use runtime::progress::{Stage, StageTimer, Watched, seconds};
@@ -63,29 +62,18 @@ impl ExportRun<'_> {
     /// # Errors
     /// Those of the store and of the output. Then nothing of the output is visible.
     pub fn work(&self, folder: &OutputFolder) -> Result<JobEnd<ExportSummary>> {
-        let Run { group, plan, reading, progress } = &self.job.run;
-        let limit = RejectLimit::new(self.max_rejects, plan, reading);
-        let outputs = folder.map_outputs();
-        let exported = each_split(plan, group, (progress, Stage::Export), |at, number, _| {
-            let mut rejects = SplitRejectsWriter::new(&outputs, number);
-            let counters = self.split(folder, at, number, &mut rejects)?;
-            let rejects = rejects.finish()?;
-            limit.count(&rejects)?;
-            Ok((counters, rejects))
-        })?;
+        let progress = &self.job.run.progress;
+        let (exported, rejected) =
+            self.job.copy_splits(folder, (Stage::Export, self.max_rejects), |at, number, _, rejects| {
+                self.split(folder, at, number, rejects)
+            })?;
         let mut counters = ExportCounters {
             snapshots: self.snapshots.len() as u64,
             splits: self.splits.len() as u64,
+            rejected,
             ..ExportCounters::default()
         };
-        let mut rejects = Rejects::default();
-        for (of_split, rejected) in exported {
-            counters.add(of_split);
-            rejects.join(rejected);
-        }
-        counters.rejected = rejects.count();
-        rejects.write(folder, 0, &outputs, plan, reading)?;
-        let rejected = counters.rejected > 0;
+        exported.into_iter().for_each(|of_split| counters.add(of_split));
         let summary = ExportSummary {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.job.configuration.clone(),
@@ -97,7 +85,7 @@ impl ExportRun<'_> {
         };
         progress.worker(0).enter(Stage::Commit);
         self.job.commit(folder, &summary, FileList::default())?;
-        Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
+        Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected: rejected > 0 })
     }
 
     /// Writes the part of one split, even where all of its files are rejected.

@@ -18,8 +18,7 @@ use serde_json::Value;
 use runtime::cli::terminal::grouped;
 use runtime::corpus::run::Run;
 use runtime::corpus::split::Split;
-use runtime::corpus::splits;
-use runtime::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use runtime::output::rejects::SplitRejectsWriter;
 use runtime::output::summary::{InputCounters, write_plain_counters};
 use runtime::output::{FileList, JobEnd, JobSummary, OutputFolder, OutputJob, rejected_words};
 use runtime::progress::usage::ResourceUsage;
@@ -128,28 +127,19 @@ impl Repack<'_> {
         copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<RepackCounters>
         + Sync,
     ) -> Result<JobEnd<RepackSummary>> {
-        let Run { group, plan, reading, progress } = &self.job.run;
-        let limit = RejectLimit::new(self.max_rejects, plan, reading);
-        let outputs = folder.map_outputs();
-        let copied = splits::each_split(plan, group, (progress, self.stage), |at, number, split| {
-            let mut rejects = SplitRejectsWriter::new(&outputs, number);
-            let copied = copy(folder, at, number, split, &mut rejects)?;
-            let rejects = rejects.finish()?;
-            limit.count(&rejects)?;
-            Ok((copied, rejects))
-        })?;
-        let mut counters = RepackCounters { input: InputCounters::of(plan), ..RepackCounters::default() };
-        let mut rejects = Rejects::default();
-        for (copied, of_split) in copied {
+        let Run { plan, progress, .. } = &self.job.run;
+        let (copied, rejected) =
+            self.job.copy_splits(folder, (self.stage, self.max_rejects), |at, number, split, rejects| {
+                copy(folder, at, number, split, rejects)
+            })?;
+        let mut counters =
+            RepackCounters { input: InputCounters::of(plan), rejected, ..RepackCounters::default() };
+        for copied in copied {
             counters.records += copied.records;
             counters.bytes += copied.bytes;
             counters.recoded += copied.recoded;
             counters.replaced += copied.replaced;
-            rejects.join(of_split);
         }
-        counters.rejected = rejects.count();
-        rejects.write(folder, 0, &outputs, plan, reading)?;
-        let rejected = counters.rejected > 0;
         let summary = RepackSummary {
             unit: self.unit,
             version: env!("CARGO_PKG_VERSION"),
@@ -161,7 +151,7 @@ impl Repack<'_> {
         };
         let _at = progress.worker_at(0, Stage::Commit);
         self.job.commit(folder, &summary, FileList::default())?;
-        Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected })
+        Ok(JobEnd { summary: Some(summary), others: Vec::new(), rejected: rejected > 0 })
     }
 }
 

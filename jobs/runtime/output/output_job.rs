@@ -14,6 +14,7 @@ use super::file::FileOutput;
 use super::files::FileList;
 use super::folder::{EarlierWork, OutputFolder};
 use super::key::Key;
+use super::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use super::tables::TableFormat;
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -25,7 +26,9 @@ use crate::cli::terminal::{grouped, say};
 #[cfg(feature = "cli")]
 use crate::cli::values::paths;
 use crate::corpus::run::Run;
-use crate::progress::{StageTable, StageTotals, Watch, Watched, merge};
+use crate::corpus::split::Split;
+use crate::corpus::splits::each_split;
+use crate::progress::{Stage, StageTable, StageTimer, StageTotals, Watch, Watched, merge};
 
 /// Options of every job that writes an output.
 #[derive(Clone, Debug, Default)]
@@ -238,6 +241,34 @@ impl<'a> OutputJob<'a> {
             ),
             None => {}
         }
+    }
+
+    /// Copies each split of this process by `copy`, and lists the records that it rejects in the output. Returns what it has returned,
+    /// in the order of the splits, and the number of rejected records. For jobs of one process.
+    ///
+    /// # Errors
+    /// Those of `copy`, and that of more than `max_rejects` rejected records.
+    pub fn copy_splits<T: Send>(
+        &self,
+        folder: &OutputFolder,
+        (stage, max_rejects): (Stage, Option<u64>),
+        copy: impl Fn(&StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<T> + Sync,
+    ) -> Result<(Vec<T>, u64)> {
+        let Run { group, plan, reading, progress } = &self.run;
+        let limit = RejectLimit::new(max_rejects, plan, reading);
+        let outputs = folder.map_outputs();
+        let copied = each_split(plan, group, (progress, stage), |at, number, split| {
+            let mut rejects = SplitRejectsWriter::new(&outputs, number);
+            let copied = copy(at, number, split, &mut rejects)?;
+            let rejects = rejects.finish()?;
+            limit.count(&rejects)?;
+            Ok((copied, rejects))
+        })?;
+        let (copied, of_splits): (Vec<T>, Vec<Rejects>) = copied.into_iter().unzip();
+        let mut rejects = Rejects::default();
+        of_splits.into_iter().for_each(|of_split| rejects.join(of_split));
+        rejects.write(folder, 0, &outputs, plan, reading)?;
+        Ok((copied, rejects.count()))
     }
 
     /// Commits the output. `files`: those of it that the folder has not noted itself.
