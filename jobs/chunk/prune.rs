@@ -258,7 +258,7 @@ fn remove_unfinished(store: &ChunkStore) -> Result<()> {
         return Ok(());
     }
     for entry in all {
-        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        let name = entry.name();
         // A put that begins at this moment is writing its claim, which does not count yet.
         let is_claim = entry.path.starts_with(&store.path_of("claims/"));
         let age = || -> Result<u64> {

@@ -256,7 +256,7 @@ impl IndexFolder {
             if !entry.directory {
                 continue;
             }
-            let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
+            let name = entry.name().to_owned();
             let topic = Topic::open(&self.store, &name, entry.path.clone(), 0)?;
             self.topics.insert(name, topic);
         }
@@ -309,7 +309,7 @@ fn refuse_others(store: &dyn Store, path: &str) -> Result<()> {
     }
     let is_unfinished = store.exists(&format!("{path}/{BUILDING}"))?;
     for entry in store.children_if_any(path)? {
-        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        let name = entry.name();
         if name != "lock" && !is_unfinished {
             bail!(WrongUse(format!("\"{path}\" holds \"{name}\": name an empty folder for the index")));
         }

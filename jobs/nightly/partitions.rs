@@ -28,7 +28,7 @@ impl Partitions {
         let (store, path) = stores.locate(root)?;
         let (mut partitions, mut seen) = (Vec::new(), false);
         for child in store.children(path.trim_end_matches('/'))? {
-            let name = child.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+            let name = child.name().to_owned();
             if !child.directory || !name.strip_prefix(key).is_some_and(|rest| rest.starts_with('=')) {
                 continue;
             }

@@ -52,9 +52,9 @@ pub(super) fn take(
 ) -> Result<BTreeMap<String, &'static str>, Error> {
     let mut taken = BTreeMap::new();
     let data: HashSet<String> =
-        files.iter().filter(|file| last_name(&file.path) == "data").map(|file| file.path.clone()).collect();
+        files.iter().filter(|file| file.name() == "data").map(|file| file.path.clone()).collect();
     for file in files.iter() {
-        let name = last_name(&file.path);
+        let name = file.name();
         let ending = ENDINGS
             .iter()
             .find(|(ending, _)| name.ends_with(ending) && file.path != input && !names(input, ending));

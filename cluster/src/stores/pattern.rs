@@ -69,7 +69,7 @@ pub(crate) fn matching(
         children => children?,
     };
     for child in children {
-        let name = child.path.rsplit('/').next().unwrap_or_default();
+        let name = child.name();
         // A listing of a file contains the file itself.
         if child.path == here || !pattern.matches(name) {
             continue;

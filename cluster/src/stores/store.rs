@@ -219,6 +219,13 @@ pub struct Entry {
     pub directory: bool,
 }
 
+impl Entry {
+    /// Returns the last name of the path.
+    pub fn name(&self) -> &str {
+        last_name(&self.path)
+    }
+}
+
 /// Version of a file's contents, as the store reports it. Other contents that take their place have another
 /// version. Versions are compared and never interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -222,8 +222,7 @@ fn files(store: &ChunkStore) -> Result<Vec<IndexFile>> {
 fn entries(store: &ChunkStore) -> Result<Vec<(String, IndexEntry)>> {
     let mut entries = Vec::new();
     for child in store.store.children_if_any(&store.path_of(FOLDER))? {
-        let name = child.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"));
-        let Some(name) = name else { continue };
+        let Some(name) = child.name().strip_suffix(".json") else { continue };
         let entry = read_sealed::<IndexEntry>(store.store.as_ref(), &child.path)?;
         entries.extend(entry.map(|entry| (name.to_owned(), entry)));
     }

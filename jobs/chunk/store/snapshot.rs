@@ -126,8 +126,7 @@ impl ChunkStore {
     pub fn snapshots(&self, mut each_damage: impl FnMut(&str, String)) -> Result<Vec<SnapshotManifest>> {
         let mut snapshots = Vec::new();
         for entry in self.store.children_if_any(&self.path_of("snapshots"))? {
-            let name = entry.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"));
-            let Some(name) = name else { continue };
+            let Some(name) = entry.name().strip_suffix(".json") else { continue };
             // A name that leads elsewhere would have other files read, and forgotten.
             let is_own =
                 |manifest: &SnapshotManifest| entry.path.ends_with(&format!("/{}.json", manifest.name));

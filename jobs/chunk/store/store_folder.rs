@@ -97,10 +97,9 @@ impl ChunkStore {
     /// yet.
     pub fn packs(&self) -> Result<Vec<(PackNumber, u64)>> {
         let packs = self.store.children_if_any(&self.path_of("packs"))?;
-        let number =
-            |path: &str| u64::from_str_radix(path.rsplit('/').next()?.strip_suffix(".pack")?, 16).ok();
+        let number = |name: &str| u64::from_str_radix(name.strip_suffix(".pack")?, 16).ok();
         let mut packs: Vec<_> =
-            packs.iter().filter_map(|entry| Some((PackNumber(number(&entry.path)?), entry.bytes))).collect();
+            packs.iter().filter_map(|entry| Some((PackNumber(number(entry.name())?), entry.bytes))).collect();
         packs.sort_unstable();
         Ok(packs)
     }

@@ -100,8 +100,7 @@ fn copy_topic(source: &Path, target: &Path) -> Result<()> {
 /// Returns the names of what is in a folder, in their order.
 fn names(folder: &Path) -> Result<Vec<String>> {
     let children = Local.children_if_any(&text_of_path(folder.as_os_str()))?;
-    let mut names: Vec<String> =
-        children.iter().filter_map(|child| child.path.rsplit('/').next()).map(str::to_owned).collect();
+    let mut names: Vec<String> = children.iter().map(|child| child.name().to_owned()).collect();
     names.sort();
     Ok(names)
 }

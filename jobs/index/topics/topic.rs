@@ -359,7 +359,7 @@ impl Topic {
     pub fn remove_strangers(&self) -> Result<()> {
         let named = |number| self.segments.iter().any(|segment| segment.entry.number == number);
         for entry in self.store.children_if_any(&self.folder)? {
-            let name = entry.path.rsplit('/').next().unwrap_or_default();
+            let name = entry.name();
             if entry.directory && name.parse().is_ok_and(|number: u64| !named(number)) {
                 self.store.remove(&entry.path)?;
             }

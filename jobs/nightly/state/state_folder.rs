@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use cluster::{Blob, Showing, Store, Stores, path_of_text};
+use cluster::{Blob, Entry, Showing, Store, Stores, path_of_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -159,12 +159,11 @@ impl StateFolder {
             return Ok(());
         }
         let known = ["versions", "runs", "_temporary", "history.jsonl"];
-        let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
         let children = self.store.children(&self.path)?;
         if children.first().is_some_and(|file| file.path == self.path) {
             bail!(WrongUse(format!("the state \"{}\" is a file", self.uri)));
         }
-        match children.iter().map(|child| name(&child.path)).find(|name| !known.contains(&name.as_str())) {
+        match children.iter().map(Entry::name).find(|name| !known.contains(name)) {
             Some(other) => bail!(WrongUse(format!(
                 "\"{}\" holds \"{other}\" and is no state: name a folder for the state alone",
                 self.uri
@@ -204,8 +203,8 @@ impl StateFolder {
     /// Returns the numbers of all versions, in order.
     pub fn versions(&self) -> Result<Vec<u64>> {
         let children = self.store.children_if_any(&self.at("versions"))?;
-        let number = |path: &str| path.rsplit('/').next()?.strip_suffix(".json")?.parse().ok();
-        let mut numbers: Vec<u64> = children.iter().filter_map(|child| number(&child.path)).collect();
+        let number = |name: &str| name.strip_suffix(".json")?.parse().ok();
+        let mut numbers: Vec<u64> = children.iter().filter_map(|child| number(child.name())).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }

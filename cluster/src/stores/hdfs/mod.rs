@@ -27,7 +27,7 @@ use self::output::HdfsOutput;
 use self::rename::rename;
 use super::error::Error;
 use super::left_out::is_hidden;
-use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, last_name};
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything};
 
 /// Returns the one spelling of an HDFS authority. Letters of host names have no case, and a name may end with
 /// the dot of the DNS root. An authority without a port is a name service, which is spelled as in the
@@ -90,7 +90,7 @@ impl Store for Hdfs {
 
     fn children_and_hidden(&self, path: &str, hidden: &mut Vec<String>) -> Result<Vec<Entry>, Error> {
         let mut children = self.all_children(path)?;
-        let unseen = |child: &mut Entry| child.path != path && is_hidden(last_name(&child.path).as_bytes());
+        let unseen = |child: &mut Entry| child.path != path && is_hidden(child.name().as_bytes());
         hidden.extend(children.extract_if(.., unseen).map(|child| child.path));
         Ok(children)
     }

@@ -17,7 +17,7 @@ use self::blob::{LocalBlob, version};
 use super::error::Error;
 use super::left_out::is_hidden;
 use super::name::{path_of_text, text_of_path};
-use super::store::{Blob, Entry, Output, Rename, Showing, Store, everything, parent};
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, everything, last_name, parent};
 
 /// Length of the buffer of a file that is being written, in bytes.
 const WRITE_BYTES: usize = 1 << 17;
@@ -231,8 +231,7 @@ pub(crate) fn take_special(files: &mut Vec<Entry>) -> Result<BTreeMap<String, &'
 /// Creates a hidden temporary file beside the final one, and the directories above it.
 fn temporary(path: &str) -> io::Result<NamedTempFile> {
     let folder = path_of_text(parent(path));
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
+    let name: String = last_name(path).chars().take(TEMPORARY_NAME_CHARS).collect();
     let create = || {
         tempfile::Builder::new()
             .prefix(&path_of_text(&format!(".{name}.tmp")))

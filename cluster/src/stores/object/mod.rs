@@ -27,8 +27,7 @@ use self::upload::ObjectWriter;
 use super::error::Error;
 use super::left_out::is_hidden;
 use super::store::{
-    Blob, BlobReader, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, is_between, last_name,
-    walk,
+    Blob, BlobReader, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, is_between, walk,
 };
 
 /// Largest number of objects that one request removes. S3 allows 1,000.
@@ -73,7 +72,7 @@ impl Bucket {
             let files = page.objects.iter().filter(|object| object.location != key);
             let files = files.map(|object| entry(format!("/{}", object.location), object));
             for child in directories.chain(files) {
-                match is_hidden(last_name(&child.path).as_bytes()) {
+                match is_hidden(child.name().as_bytes()) {
                     true => hidden.push(child.path),
                     false => children.push(child),
                 }

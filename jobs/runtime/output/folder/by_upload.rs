@@ -179,8 +179,7 @@ pub(super) fn clear(
         job.files.0.values().filter_map(|file| file.upload.as_ref()).map(note_name).collect()
     });
     let notes = store.everything(&format!("{cleared}/{UPLOADS}"))?;
-    let is_stray = |path: &str| !completed.contains(path.rsplit('/').next().unwrap_or_default());
-    let strays: Vec<_> = notes.iter().filter(|note| is_stray(&note.path)).collect();
+    let strays: Vec<_> = notes.iter().filter(|note| !completed.contains(note.name())).collect();
     each(AT_ONCE, &strays, |note| {
         let upload = read(store, &note.path)?.and_then(|note| serde_json::from_slice(&note).ok());
         upload.map_or(Ok(()), |upload: Upload| Ok(uploads.abort(&upload)?))

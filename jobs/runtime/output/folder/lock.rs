@@ -295,8 +295,8 @@ pub(super) fn paths(folder: &str, number: u64) -> [String; 2] {
 /// Returns the numbers of all locks in `folder`.
 pub(super) fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> {
     let children = store.children_if_any(folder)?;
-    let number = |path: &str| path.rsplit('/').next()?.strip_prefix(LOCK)?.parse().ok();
-    Ok(children.iter().filter_map(|child| number(&child.path)).collect())
+    let number = |name: &str| name.strip_prefix(LOCK)?.parse().ok();
+    Ok(children.iter().filter_map(|child| number(child.name())).collect())
 }
 
 /// Reads the owner of a lock; `None` if the lock is gone or names no owner.

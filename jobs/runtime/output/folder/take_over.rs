@@ -105,8 +105,7 @@ impl OutputFolder {
     /// Returns the number of splits of which a folder of the run has a file, whose name is the number of the split.
     fn finished_splits(&self, folder: &str) -> Result<usize> {
         let files = self.run.store.children_if_any(&self.run.temporary(folder))?;
-        let names = files.iter().filter_map(|file| file.path.rsplit('/').next());
-        Ok(names.filter(|name| name.parse::<u32>().is_ok()).count())
+        Ok(files.iter().filter(|file| file.name().parse::<u32>().is_ok()).count())
     }
 
     /// Returns the folders of other runs, the earliest first.
