@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
-use super::prepare::now;
+use super::prepare::seconds_now;
 use super::topics::{IndexedDoc, Topic, TopicReader};
 #[cfg(feature = "cli")]
 use runtime::cli::terminal::print;
@@ -58,7 +58,7 @@ pub(super) fn export_part(
 /// Prints the documents of a topic as JSON lines. `stays`: whether a document is printed.
 #[cfg(feature = "cli")]
 pub(super) fn print_docs(index: &IndexFolder, topic: &str, stays: impl Fn(u64) -> bool) -> Result<()> {
-    let now = now();
+    let now = seconds_now();
     let mut from = Some(0);
     while let Some(number) = from {
         let part = export_part(index, topic, number, now, &stays)?;

@@ -47,6 +47,6 @@ impl PreparedDoc {
 }
 
 /// Returns the time in seconds since 1970.
-pub(super) fn now() -> u64 {
+pub(super) fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -17,7 +17,7 @@ pub(super) struct PackOptions {
     /// Format that the files are packed into
     #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
     pub to: PackFormat,
-    /// What becomes a record [default: each document if all files have records of their own, else each file]
+    /// Kind of the records to write [default: each document if all files have records of their own, else each file]
     #[arg(long, value_name = "WHAT")]
     pub records: Option<PackedRecord>,
     /// Format of the input, for documents; recognised by name and content by default

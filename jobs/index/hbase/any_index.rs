@@ -41,7 +41,7 @@ impl Index for HBaseIndex {
     }
 
     fn query(&self, topic: &str, docs: &[PreparedDoc], limits: QueryLimits) -> Result<Vec<QueryAnswer>> {
-        HBaseIndex::query(self, topic, docs, limits, now())
+        HBaseIndex::query(self, topic, docs, limits, milliseconds_now())
     }
 
     fn docs_at_once(&self) -> usize {
@@ -55,9 +55,9 @@ impl Index for HBaseIndex {
         limits: Option<QueryLimits>,
     ) -> Result<Vec<QueryAnswer>> {
         if let Some(limits) = limits {
-            return self.query_and_insert(topic, docs, limits, now());
+            return self.query_and_insert(topic, docs, limits, milliseconds_now());
         }
-        let now = now();
+        let now = milliseconds_now();
         let docs: Vec<_> = docs.iter().map(|doc| self.stamps.stamp(doc, now)).collect();
         self.put(topic, &docs, DocState::Kept)?;
         Ok(Vec::new())
@@ -78,7 +78,7 @@ impl Index for HBaseIndex {
     }
 
     fn expire(&mut self, topics: &[String], age: Duration) -> Result<()> {
-        let before = now().saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        let before = milliseconds_now().saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         topics.iter().try_for_each(|topic| self.remove_before(topic, Some(before)).map(|_| ()))
     }
 
@@ -87,7 +87,7 @@ impl Index for HBaseIndex {
     }
 
     fn print_docs(&self, topic: &str) -> Result<()> {
-        let now = now();
+        let now = milliseconds_now();
         self.each_docs(topic, None, |docs| {
             let mut kept = docs.into_iter().filter(|(_, state)| *state == DocState::Kept);
             kept.try_for_each(|(doc, _)| {
@@ -130,7 +130,7 @@ struct HBaseTopicStats {
 }
 
 /// Returns the time in milliseconds since 1970.
-fn now() -> u64 {
+fn milliseconds_now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use super::served_index::ServedIndex;
 use crate::export::export_part;
-use crate::prepare::now;
+use crate::prepare::seconds_now;
 
 /// Returns the documents of a topic. Those that come or go meanwhile may be there or not. Changes wait while a part is
 /// read.
@@ -19,8 +19,9 @@ pub(super) fn export_stream(index: Arc<ServedIndex>, topic: String) -> Body {
         let (index, topic) = (Arc::clone(&index), topic.clone());
         async move {
             let Some(from) = from else { return anyhow::Ok(None) };
-            let part =
-                block_in_place(|| index.read(|index| export_part(index, &topic, from, now(), |_| true)))?;
+            let part = block_in_place(|| {
+                index.read(|index| export_part(index, &topic, from, seconds_now(), |_| true))
+            })?;
             Ok(Some((Bytes::from(part.lines), part.next)))
         }
     });

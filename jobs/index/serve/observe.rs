@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::admission::RequestCaller;
 use crate::index_folder::IndexFolder;
-use crate::prepare::now;
+use crate::prepare::seconds_now;
 use runtime::progress::{MetricsText, labels};
 
 /// Upper bounds of the histogram of times, in microseconds.
@@ -127,7 +127,7 @@ pub(super) async fn observe(State(observer): State<Arc<Observer>>, request: Requ
     let microseconds = observer.count(response.status(), began.elapsed());
     let caller = response.extensions().get::<RequestCaller>();
     observer.write_line(&AccessLine {
-        time: now(),
+        time: seconds_now(),
         client,
         token: caller.and_then(RequestCaller::name),
         method: method.as_str(),

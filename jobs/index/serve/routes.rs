@@ -26,7 +26,7 @@ use super::observe::{Observer, observe};
 use super::route_state::{JSON_LINES, RouteState, refuse_params};
 use super::served_index::{RequestDoc, ServedIndex};
 use super::views::view_routes;
-use crate::prepare::now;
+use crate::prepare::seconds_now;
 use crate::query::QueryLimits;
 use crate::topics::PreparedDoc;
 
@@ -243,7 +243,7 @@ async fn expire(
     Json(body): Json<ExpireBody>,
 ) -> Result<StatusCode, ApiError> {
     shared.check(&caller, &topic, true)?;
-    let before = now().saturating_sub(body.older_than);
+    let before = seconds_now().saturating_sub(body.older_than);
     let expired = change(&shared, topic, (WriteRequest::Expire { before }, "expired"), deadline).await;
     expired.map(|_| StatusCode::NO_CONTENT)
 }

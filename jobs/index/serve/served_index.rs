@@ -18,7 +18,7 @@ use super::changes::{GroupCommit, Refused, WriteReply, WriteRequest};
 use super::deadline::{Closing, Deadline};
 use super::views::Views;
 use crate::index_folder::IndexFolder;
-use crate::prepare::{Preparer, now};
+use crate::prepare::{Preparer, seconds_now};
 use crate::query::{Queries, QueryAnswer, QueryLimits};
 use crate::settings::IndexSettings;
 use crate::topics::PreparedDoc;
@@ -125,7 +125,7 @@ impl ServedIndex {
         limits: QueryLimits,
         deadline: &Deadline,
     ) -> Result<Option<Vec<QueryAnswer>>> {
-        let mut queries = Queries::new(limits, now());
+        let mut queries = Queries::new(limits, seconds_now());
         let mut answer = || {
             let pause = Some(Instant::now() + SLICE);
             self.folder.read().answer_until(topic, docs, &mut queries, pause)

@@ -4,27 +4,29 @@ mod deleted_in_memory;
 mod hidden;
 mod long_log;
 mod moved;
+mod naive_list;
 mod power_loss;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use operators::hash::Secret;
-use operators::method::{Method, Spec};
-use operators::search::MappedText;
-use operators::sets::PackedSets;
+use operators::method::Spec;
 use operators::text::features::Lexicon;
-use operators::{DocBatch, Priority, Similarity};
+use operators::{DocBatch, Priority};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use self::naive_list::{NaiveDoc, NaiveList, assert_answer};
 use super::index_folder::IndexFolder;
 use super::maintenance::Flush;
 use super::prepare::Preparer;
-use super::query::{AnsweredMatch, QueryAnswer, QueryLimits};
+use super::query::QueryLimits;
 use super::settings;
-use super::topics::{IndexTable, IndexedDoc, MergeJob, MergedSegment, SegmentEntry, TopicReader};
+use super::topics::{
+    IndexTable, IndexedDoc, MergeJob, MergedSegment, PreparedDoc, SegmentEntry, TopicReader,
+};
 
 const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };
 
@@ -107,198 +109,184 @@ enum WrittenJob {
     Merge(Box<(MergeJob, MergedSegment)>),
 }
 
-/// Documents in the order in which they came, each compared with every query.
-struct NaiveList {
-    method: Method,
-    docs: Vec<NaiveDoc>,
-    /// Whether answers are verified.
-    texts: bool,
+/// An index, and a list that gets the same documents.
+struct ComparedIndex {
+    path: String,
+    lexicon: Lexicon,
+    /// It is open, but while it is opened again.
+    index: Option<IndexFolder>,
+    list: NaiveList,
+    preparer: Preparer,
+    has_distance: bool,
+    begun: Option<WrittenJob>,
 }
 
-struct NaiveDoc {
-    topic: u8,
-    id: u8,
-    time: u64,
-    text: String,
-}
-
-impl NaiveList {
-    /// Returns the answer to a query: similarity, distance, id and time of each match, in order.
-    fn query(&mut self, topic: u8, text: &str) -> Vec<(Option<Similarity>, u32, u8, u64)> {
-        let text = self.method.cleaner.clean(text).to_owned();
-        if text.trim().is_empty() {
-            return Vec::new();
+impl ComparedIndex {
+    fn new(folder: &TempDir, spec: &str, no_text: bool) -> Self {
+        let path = folder.path().join("index").to_string_lossy().into_owned();
+        let (spec, lexicon): (Spec, _) = (spec.parse().unwrap(), Lexicon::default());
+        let settings = settings::new(&spec, None, no_text, &lexicon, Secret::random()).unwrap();
+        IndexFolder::build(&path, &settings, &lexicon).unwrap().finish_build().unwrap();
+        let index = open(&path, &lexicon);
+        ComparedIndex {
+            list: NaiveList { method: index.method.clone(), docs: Vec::new(), texts: settings.texts },
+            preparer: Preparer::of(&index),
+            has_distance: index.keys.distance().is_some(),
+            begun: None,
+            path,
+            lexicon,
+            index: Some(index),
         }
-        let mut search = self.method.text_search();
-        let mapped = MappedText::new(&mut *search, text.as_str().into());
-        let sets = self.method.rule.packed(&text);
-        let mut found = Vec::new();
-        // The first document of a text tells the order of texts that are equally near.
-        for (at, doc) in self.docs.iter().enumerate().filter(|(_, doc)| doc.topic == topic) {
-            let other = self.method.clone().cleaner.clean(&doc.text).to_owned();
-            if other.trim().is_empty() {
-                continue;
+    }
+
+    fn index(&mut self) -> &mut IndexFolder {
+        self.index.as_mut().unwrap()
+    }
+
+    fn prepare(&mut self, id: u8, text: &str) -> PreparedDoc {
+        let mut batch = DocBatch::new(0, 0);
+        batch.push(&id.to_string(), text);
+        batch.set_priority(priority(id));
+        self.preparer.prepare(&batch).remove(0)
+    }
+
+    fn step(&mut self, now: u64, step: &Step) {
+        match step {
+            Step::Insert { topic, id, text } => {
+                let doc = self.prepare(*id, text);
+                self.index().insert(&name(*topic), &doc, now).unwrap();
+                self.list.docs.push(NaiveDoc { topic: *topic, id: *id, time: now, text: text.clone() });
             }
-            let of_other = MappedText::new(&mut *search, other.as_str().into());
-            let distance = search.distance(&mapped, &of_other);
-            let is_equal = match (distance, self.method.verified) {
-                (Some(distance), false) => distance == 0,
-                _ => text == other,
-            };
-            let similarity = match is_equal {
-                true => self.method.verified.then_some(Similarity::ONE),
-                false if search.are_candidates(&mapped, &of_other) => {
-                    let others = self.method.rule.packed(&other);
-                    match self.method.rule.matches(PackedSets(&sets), PackedSets(&others)) {
-                        _ if !self.texts => None,
-                        None => continue,
-                        some => some,
-                    }
+            Step::QueryAndInsert { topic, id, text } => {
+                let expected = self.list.query(*topic, text);
+                let doc = self.prepare(*id, text);
+                let answer = self.index().query_and_insert(&name(*topic), &doc, LIMITS, now).unwrap();
+                assert_eq!(answer.new, Some(expected.is_empty()));
+                if expected.is_empty() {
+                    self.list.docs.push(NaiveDoc { topic: *topic, id: *id, time: now, text: text.clone() });
                 }
-                false => continue,
-            };
-            found.push((similarity, distance.unwrap_or(0), doc.id, doc.time, at));
+                assert_answer(&answer, expected, now, self.has_distance);
+            }
+            Step::Query { topic, text } => {
+                let doc = self.prepare(9, text);
+                let answer = self.index().query(&name(*topic), &doc, LIMITS, now).unwrap();
+                assert_answer(&answer, self.list.query(*topic, text), now, self.has_distance);
+            }
+            Step::Delete { topic, ids } => {
+                let names: BTreeSet<String> = ids.iter().map(u8::to_string).collect();
+                let before = self.list.docs.len();
+                self.list.docs.retain(|doc| doc.topic != *topic || !ids.contains(&doc.id));
+                let deleted = self.index().delete(&name(*topic), &names).unwrap();
+                assert_eq!(deleted, before - self.list.docs.len());
+            }
+            Step::Expire { topic, steps } => {
+                let before = now - steps;
+                self.index().expire(&name(*topic), before).unwrap();
+                self.list.docs.retain(|doc| doc.topic != *topic || doc.time >= before);
+            }
+            Step::Flush => {
+                self.index().commit().unwrap();
+                self.index().flush(0).unwrap();
+            }
+            Step::Compact => self.index().compact().unwrap(),
+            Step::Begin { merged, keep } => self.begin(*merged, *keep),
+            Step::End => self.end(),
+            Step::Drop { topic } => {
+                self.index().drop_topic(&name(*topic)).unwrap();
+                self.list.docs.retain(|doc| doc.topic != *topic);
+            }
+            Step::Reopen => self.reopen(),
         }
-        found.sort_by_key(|&(similarity, distance, _, _, at)| (std::cmp::Reverse(similarity), distance, at));
-        found
-            .into_iter()
-            .map(|(similarity, distance, id, time, _)| (similarity, distance, id, time))
-            .collect()
+    }
+
+    fn begin(&mut self, merged: Option<u8>, keep: usize) {
+        let index = self.index();
+        self.begun = match merged {
+            None => {
+                let flush = index.begin_flush(keep).unwrap();
+                let entries = flush.jobs.iter().map(|job| job.write(&index.keys).unwrap()).collect();
+                Some(WrittenJob::Flush(flush, entries))
+            }
+            Some(topic) => {
+                let topic = index.topics.get_mut(&name(topic));
+                let job = topic.and_then(|topic| topic.merge_job(0..topic.segments.len()));
+                job.map(|job| {
+                    let merged = job.run(|_| Ok(())).unwrap();
+                    WrittenJob::Merge(Box::new((job, merged)))
+                })
+            }
+        };
+    }
+
+    fn end(&mut self) {
+        match self.begun.take() {
+            Some(WrittenJob::Flush(flush, entries)) => {
+                for (job, entry) in flush.jobs.iter().zip(entries) {
+                    self.index().finish_flush_of(job, entry).unwrap();
+                }
+                self.index().finish_flush(&flush).unwrap();
+            }
+            Some(WrittenJob::Merge(written)) => self.index().finish_merge(&written.0, written.1).unwrap(),
+            None => {}
+        }
+    }
+
+    /// Closes the index and opens it again.
+    fn reopen(&mut self) {
+        self.begun = None;
+        let mut index = self.index.take().unwrap();
+        index.commit().unwrap();
+        drop(index);
+        self.index = Some(open(&self.path, &self.lexicon));
+    }
+
+    /// Compares all that the index has with the list.
+    fn check(mut self) {
+        self.index().commit().unwrap();
+        let read = IndexFolder::open_to_read(&self.path, &self.lexicon).unwrap();
+        for topic in 0..2 {
+            for text in self.list.docs.iter().map(|doc| doc.text.clone()).collect::<Vec<_>>() {
+                let answer = read.query(&name(topic), &self.prepare(9, &text), LIMITS, 5000).unwrap();
+                assert_answer(&answer, self.list.query(topic, &text), 5000, self.has_distance);
+            }
+            let docs = self.list.docs.iter().filter(|doc| doc.topic == topic).count();
+            let mut exported = 0;
+            if let Some(topic) = read.topic(&name(topic)) {
+                let mut priorities = TopicReader::new(topic).unwrap();
+                let each = |doc: IndexedDoc| {
+                    exported += 1;
+                    assert_eq!(priorities.priority(doc.number)?, priority(doc.id.parse()?));
+                    Ok(())
+                };
+                TopicReader::new(topic).unwrap().each_doc(each).unwrap();
+            }
+            assert_eq!(exported, docs);
+        }
     }
 }
 
-/// Compares an answer with what a list says.
-fn assert_answer(
-    answer: &QueryAnswer,
-    expected: Vec<(Option<Similarity>, u32, u8, u64)>,
-    now: u64,
-    has_distance: bool,
-) {
-    assert_eq!(answer.matches.len() + answer.more, expected.len(), "{answer:?} {expected:?}");
-    let first = expected.iter().take(LIMITS.matches).map(|(similarity, distance, id, time)| AnsweredMatch {
-        id: id.to_string(),
-        similarity: similarity.map(Similarity::as_f64),
-        distance: has_distance.then_some(*distance),
-        age: now - time,
-    });
-    assert_eq!(answer.matches, first.collect::<Vec<_>>());
+fn open(path: &str, lexicon: &Lexicon) -> IndexFolder {
+    let index = IndexFolder::open(path, lexicon, Duration::ZERO).unwrap();
+    assert_eq!(index.torn, None);
+    index
+}
+
+fn name(topic: u8) -> String {
+    format!("topic-{topic}")
+}
+
+/// Each second id has no priority.
+fn priority(id: u8) -> Priority {
+    Priority(u64::from(id) * u64::from(id % 2))
 }
 
 fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("index").to_string_lossy().into_owned();
-    let (spec, lexicon): (Spec, _) = (spec.parse().unwrap(), Lexicon::default());
-    let settings = settings::new(&spec, None, no_text, &lexicon, Secret::random()).unwrap();
-    IndexFolder::build(&path, &settings, &lexicon).unwrap().finish_build().unwrap();
-    let open = || {
-        let index = IndexFolder::open(&path, &lexicon, Duration::ZERO).unwrap();
-        assert_eq!(index.torn, None);
-        index
-    };
-    let mut index = open();
-    let mut list = NaiveList { method: index.method.clone(), docs: Vec::new(), texts: settings.texts };
-    let mut preparer = Preparer::of(&index);
-    let has_distance = index.keys.distance().is_some();
-    // Each second id has no priority.
-    let priority = |id: u8| Priority(u64::from(id) * u64::from(id % 2));
-    let mut prepare = |id: u8, text: &str| {
-        let mut batch = DocBatch::new(0, 0);
-        batch.push(&id.to_string(), text);
-        batch.set_priority(priority(id));
-        preparer.prepare(&batch).remove(0)
-    };
-    let name = |topic: &u8| format!("topic-{topic}");
-    let mut begun = None;
+    let mut compared = ComparedIndex::new(&folder, spec, no_text);
     for (now, step) in (1000..).zip(steps) {
-        match step {
-            Step::Insert { topic, id, text } => {
-                index.insert(&name(topic), &prepare(*id, text), now).unwrap();
-                list.docs.push(NaiveDoc { topic: *topic, id: *id, time: now, text: text.clone() });
-            }
-            Step::QueryAndInsert { topic, id, text } => {
-                let expected = list.query(*topic, text);
-                let answer = index.query_and_insert(&name(topic), &prepare(*id, text), LIMITS, now).unwrap();
-                assert_eq!(answer.new, Some(expected.is_empty()));
-                if expected.is_empty() {
-                    list.docs.push(NaiveDoc { topic: *topic, id: *id, time: now, text: text.clone() });
-                }
-                assert_answer(&answer, expected, now, has_distance);
-            }
-            Step::Query { topic, text } => {
-                let answer = index.query(&name(topic), &prepare(9, text), LIMITS, now).unwrap();
-                assert_answer(&answer, list.query(*topic, text), now, has_distance);
-            }
-            Step::Delete { topic, ids } => {
-                let names: BTreeSet<String> = ids.iter().map(u8::to_string).collect();
-                let before = list.docs.len();
-                list.docs.retain(|doc| doc.topic != *topic || !ids.contains(&doc.id));
-                assert_eq!(index.delete(&name(topic), &names).unwrap(), before - list.docs.len());
-            }
-            Step::Expire { topic, steps } => {
-                let before = now - steps;
-                index.expire(&name(topic), before).unwrap();
-                list.docs.retain(|doc| doc.topic != *topic || doc.time >= before);
-            }
-            Step::Flush => {
-                index.commit().unwrap();
-                index.flush(0).unwrap();
-            }
-            Step::Compact => index.compact().unwrap(),
-            Step::Begin { merged: None, keep } => {
-                let flush = index.begin_flush(*keep).unwrap();
-                let entries = flush.jobs.iter().map(|job| job.write(&index.keys).unwrap()).collect();
-                begun = Some(WrittenJob::Flush(flush, entries));
-            }
-            Step::Begin { merged: Some(topic), .. } => {
-                let topic = index.topics.get_mut(&name(topic));
-                let job = topic.and_then(|topic| topic.merge_job(0..topic.segments.len()));
-                begun = job.map(|job| {
-                    let merged = job.run(|_| Ok(())).unwrap();
-                    WrittenJob::Merge(Box::new((job, merged)))
-                });
-            }
-            Step::End => match begun.take() {
-                Some(WrittenJob::Flush(flush, entries)) => {
-                    for (job, entry) in flush.jobs.iter().zip(entries) {
-                        index.finish_flush_of(job, entry).unwrap();
-                    }
-                    index.finish_flush(&flush).unwrap();
-                }
-                Some(WrittenJob::Merge(written)) => index.finish_merge(&written.0, written.1).unwrap(),
-                None => {}
-            },
-            Step::Drop { topic } => {
-                index.drop_topic(&name(topic)).unwrap();
-                list.docs.retain(|doc| doc.topic != *topic);
-            }
-            Step::Reopen => {
-                index.commit().unwrap();
-                begun = None;
-                drop(index);
-                index = open();
-            }
-        }
+        compared.step(now, step);
     }
-    index.commit().unwrap();
-    let read = IndexFolder::open_to_read(&path, &lexicon).unwrap();
-    for topic in 0..2 {
-        for text in list.docs.iter().map(|doc| doc.text.clone()).collect::<Vec<_>>() {
-            let answer = read.query(&name(&topic), &prepare(9, &text), LIMITS, 5000).unwrap();
-            assert_answer(&answer, list.query(topic, &text), 5000, has_distance);
-        }
-        let docs = list.docs.iter().filter(|doc| doc.topic == topic).count();
-        let mut exported = 0;
-        if let Some(topic) = read.topic(&name(&topic)) {
-            let mut priorities = TopicReader::new(topic).unwrap();
-            let each = |doc: IndexedDoc| {
-                exported += 1;
-                assert_eq!(priorities.priority(doc.number)?, priority(doc.id.parse()?));
-                Ok(())
-            };
-            TopicReader::new(topic).unwrap().each_doc(each).unwrap();
-        }
-        assert_eq!(exported, docs);
-    }
+    compared.check();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::stats::print_stats;
 use crate::changes::GROUP;
 use crate::export::print_docs;
 use crate::index_folder::IndexFolder;
-use crate::prepare::{Preparer, now};
+use crate::prepare::{Preparer, seconds_now};
 use crate::query::{QueryAnswer, QueryLimits};
 use crate::settings::IndexSettings;
 use crate::topics::PreparedDoc;
@@ -90,7 +90,7 @@ impl Index for IndexFolder {
     }
 
     fn query(&self, topic: &str, docs: &[PreparedDoc], limits: QueryLimits) -> Result<Vec<QueryAnswer>> {
-        self.query_all(topic, docs, limits, now())
+        self.query_all(topic, docs, limits, seconds_now())
     }
 
     fn docs_at_once(&self) -> usize {
@@ -106,8 +106,8 @@ impl Index for IndexFolder {
         let mut answers = Vec::new();
         for doc in docs {
             match limits {
-                Some(limits) => answers.push(self.query_and_insert(topic, doc, limits, now())?),
-                None => self.insert(topic, doc, now())?,
+                Some(limits) => answers.push(self.query_and_insert(topic, doc, limits, seconds_now())?),
+                None => self.insert(topic, doc, seconds_now())?,
             }
         }
         self.commit()?;
@@ -129,7 +129,7 @@ impl Index for IndexFolder {
     }
 
     fn expire(&mut self, topics: &[String], age: Duration) -> Result<()> {
-        let before = now().saturating_sub(age.as_secs());
+        let before = seconds_now().saturating_sub(age.as_secs());
         topics.iter().try_for_each(|topic| IndexFolder::expire(self, topic, before))?;
         self.commit()
     }

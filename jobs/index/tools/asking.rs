@@ -18,6 +18,7 @@ use crate::topics::PreparedDoc;
 use ::hbase::HBaseAddress;
 use runtime::Common;
 use runtime::corpus::input::Input;
+use runtime::progress::Progress;
 
 /// Use for which an index is opened.
 #[derive(Clone, Copy)]
@@ -74,12 +75,23 @@ pub(super) fn ask<T: Send>(
     common: &Common,
     (index, preparer): (&str, &Preparer),
     corpus: &CorpusArgs,
-    input: Input,
+    input: &Input,
     answer: impl Fn(&[PreparedDoc]) -> Result<T> + Sync,
     each: impl FnMut(T) -> Result<()>,
 ) -> Result<u64> {
+    let answer = |preparer: &mut Preparer, batch| answer(&preparer.prepare(&batch));
+    watched(common, index, corpus, input, |progress| each_batch(input, progress, preparer, answer, each))
+}
+
+/// Does work with the documents of a corpus while its progress is shown. `index`: the name of the index that it is for.
+pub(super) fn watched<T>(
+    common: &Common,
+    index: &str,
+    corpus: &CorpusArgs,
+    input: &Input,
+    work: impl FnOnce(&Progress) -> Result<T>,
+) -> Result<T> {
     let asked = json!({ "index": index, "inputs": corpus.inputs, "topic": corpus.topic });
     let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
-    let answer = |preparer: &mut Preparer, batch| answer(&preparer.prepare(&batch));
-    watch.end(each_batch(&input, &progress, preparer, answer, each))
+    watch.end(work(&progress))
 }

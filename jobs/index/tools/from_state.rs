@@ -12,7 +12,7 @@ use operators::text::features::Lexicon;
 use crate::args::CorpusArgs;
 use crate::fingerprints::word_of_pass;
 use crate::index_folder::IndexFolder;
-use crate::prepare::now;
+use crate::prepare::seconds_now;
 use crate::settings;
 use crate::topics::{IndexTable, SegmentEntry, SegmentWriter};
 use batch::options::Verification;
@@ -117,7 +117,7 @@ impl Times {
                 state.uri
             ));
         }
-        let mut next = now();
+        let mut next = seconds_now();
         let time = |night: &NightEntry| {
             next = finished(night.version).map_or(next, |time| time.min(next));
             (night.end, next)

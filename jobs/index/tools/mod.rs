@@ -13,10 +13,9 @@ use operators::DocId;
 use operators::hash::Secret;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
-use serde_json::json;
 
 use self::any_index::Index;
-use self::asking::{Use, ask};
+use self::asking::{Use, ask, watched};
 use self::from_state::{build_from_state, refuse_options, state_among};
 use self::model::model;
 use self::snapshot::snapshot;
@@ -197,10 +196,8 @@ fn add_corpus(
     corpus: &CorpusArgs,
     limits: Option<QueryLimits>,
 ) -> Result<u8> {
-    let asked = json!({ "index": name, "inputs": corpus.inputs, "topic": corpus.topic });
-    let (watch, progress) = input.watch(&common.progress, "index", &asked)?;
-    let rejected = watch.end(add_by_groups(index, &corpus.topic, &input, limits, &progress))?;
-    Ok(code(rejected))
+    let add = |progress: &Progress| add_by_groups(index, &corpus.topic, &input, limits, progress);
+    Ok(code(watched(common, name, corpus, &input, add)?))
 }
 
 /// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the number of rejected
@@ -248,7 +245,7 @@ fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLi
     warn_of_topic(common, index.as_ref(), &corpus.topic)?;
     let answer = |docs: &[PreparedDoc]| index.query(&corpus.topic, docs, limits);
     let print = |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line);
-    let rejected = ask(common, (&args.index, &index.preparer()), corpus, input, answer, print)?;
+    let rejected = ask(common, (&args.index, &index.preparer()), corpus, &input, answer, print)?;
     Ok(code(rejected))
 }
 

@@ -10,7 +10,7 @@ use crate::answer_lines::code;
 use crate::args::{CorpusArgs, IndexArgs};
 use crate::fingerprints::PAGE_ENTRIES;
 use crate::load::open_corpus;
-use crate::prepare::{Preparer, now};
+use crate::prepare::{Preparer, seconds_now};
 use crate::query::QueryLimits;
 use crate::topics::{PreparedDoc, QueryWork};
 use runtime::Common;
@@ -96,8 +96,8 @@ pub(super) fn model(
     }
     let mut work = QueryWork::default();
     let limits = QueryLimits { matches: 10, within: None };
-    let answer = |docs: &[PreparedDoc]| index.query_work(&corpus.topic, docs, limits, now());
-    let rejected = ask(common, (&args.index, &Preparer::of(&index)), corpus, input, answer, |of_batch| {
+    let answer = |docs: &[PreparedDoc]| index.query_work(&corpus.topic, docs, limits, seconds_now());
+    let rejected = ask(common, (&args.index, &Preparer::of(&index)), corpus, &input, answer, |of_batch| {
         work += of_batch;
         Ok(())
     })?;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::changes::GroupSize;
 use crate::index_folder::IndexFolder;
-use crate::prepare::now;
+use crate::prepare::seconds_now;
 use crate::query::{Queries, QueryAnswer, QueryLimits};
 use crate::serve::deadline::Deadline;
 use crate::topics::{PreparedDoc, TopicFiles};
@@ -108,7 +108,7 @@ impl ChangeTask {
         let work = match request {
             WriteRequest::Insert { docs } => ChangeWork::Insert { docs, inserted: 0 },
             WriteRequest::QueryAndInsert { docs, limits } => {
-                ChangeWork::QueryAndInsert { docs, queries: Queries::of_writer(limits, now()) }
+                ChangeWork::QueryAndInsert { docs, queries: Queries::of_writer(limits, seconds_now()) }
             }
             WriteRequest::Delete { ids } => {
                 ChangeWork::Delete { ids, looked_up: 0, numbers: Vec::new(), deleted: 0 }
@@ -162,7 +162,7 @@ impl ChangeTask {
         match &mut self.work {
             ChangeWork::Insert { docs, inserted } => {
                 for doc in docs {
-                    folder.write().insert(topic, doc, now())?;
+                    folder.write().insert(topic, doc, seconds_now())?;
                     size.add(doc);
                     *inserted += 1;
                 }
@@ -175,7 +175,7 @@ impl ChangeTask {
                 if folder.read().answer_until(topic, &docs[..=at], queries, pause)?
                     && queries.answers[at].decide_new()
                 {
-                    let inserted = folder.write().insert(topic, doc, now());
+                    let inserted = folder.write().insert(topic, doc, seconds_now());
                     // Without it, the answer would say that the document was added.
                     inserted.inspect_err(|_| queries.answers.truncate(at))?;
                     size.add(doc);
