@@ -36,97 +36,130 @@ use timely::worker::Worker;
 use reading::read;
 use timing::timed;
 
-fn main() {
-    let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let wanted = |name: &str| only.as_deref().is_none_or(|only| name.contains(only));
-    let figure =
-        |name: &str, seconds: f64, remark: String| println!("{name:<58} {seconds:>7.2} s   {remark}");
+/// The figures that are wanted.
+struct Figures {
+    /// Part of their names.
+    only: Option<String>,
+}
 
+impl Figures {
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| name.contains(only))
+    }
+
+    fn print(&self, name: &str, seconds: f64, remark: String) {
+        println!("{name:<58} {seconds:>7.2} s   {remark}");
+    }
+}
+
+fn main() {
+    let figures = Figures { only: std::env::args().skip(1).find(|arg| !arg.starts_with('-')) };
+    joins(&figures);
+    sorts(&figures);
+    let Some(texts) = mixed() else {
+        println!("real texts: left out, DEDUP_TEST_DATA is not set");
+        return;
+    };
+    real_texts(&figures, &texts);
+}
+
+/// Joins and exchanges of made records.
+fn joins(figures: &Figures) {
     for millions in [1, 10, 100] {
         let name = format!("join as a kernel, {millions} M uniform fingerprints");
-        if wanted(&name) {
+        if figures.wants(&name) {
             let rows = uniform(millions * 1_000_000);
             let (seconds, pairs) = timed(|| kernel_join(&rows));
-            figure(&name, seconds, format!("{pairs} pairs"));
+            figures.print(&name, seconds, format!("{pairs} pairs"));
         }
     }
     for workers in [1, 2] {
         let name = format!("join in the dataflow, 10 M uniform fingerprints, workers: {workers}");
-        if wanted(&name) {
+        if figures.wants(&name) {
             let (seconds, pairs) = dataflow_join(workers, uniform(10_000_000));
-            figure(&name, seconds, format!("{pairs} pairs"));
+            figures.print(&name, seconds, format!("{pairs} pairs"));
         }
     }
     let name = "join in the dataflow, 2 M that share a block, workers: 4";
-    if wanted(name) {
+    if figures.wants(name) {
         let (seconds, pairs) = dataflow_join(4, sharing(2_000_000));
-        figure(name, seconds, format!("{pairs} pairs"));
+        figures.print(name, seconds, format!("{pairs} pairs"));
     }
     for workers in [1, 8, 64] {
         let name = format!("exchange of 16-byte rows through the engine, 10 M, workers: {workers}");
-        if wanted(&name) {
+        if figures.wants(&name) {
             let (seconds, rows) = exchange(workers, 10_000_000);
-            figure(&name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
+            figures.print(&name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
         }
     }
     let name = "exchange of 16-byte rows between processes, 2 x 10 M";
-    if wanted(name) {
+    if figures.wants(name) {
         let (seconds, rows) = exchange_over_loopback(10_000_000);
-        figure(name, seconds, format!("{:.1} M rows/s, all threads of both", rows as f64 / 1e6 / seconds));
+        figures.print(
+            name,
+            seconds,
+            format!("{:.1} M rows/s, all threads of both", rows as f64 / 1e6 / seconds),
+        );
     }
+}
 
+/// Sorts made records.
+fn sorts(figures: &Figures) {
     for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
         let name = format!("sort of 16-byte records into groups, 20 M, {memory}");
-        if wanted(&name) {
+        if figures.wants(&name) {
             let spill = SpillBudget::new(&std::env::temp_dir(), budget);
             let (seconds, groups) = timed(|| sorted_groups(&spill));
-            figure(
+            figures.print(
                 &name,
                 seconds,
                 format!("{groups} groups, {} MB spilled", spill.spilled().bytes / 1_000_000),
             );
         }
     }
+}
 
-    let Some(texts) = mixed() else {
-        println!("real texts: left out, DEDUP_TEST_DATA is not set");
-        return;
-    };
+/// Reads and maps real texts, and joins their fingerprints.
+fn real_texts(figures: &Figures, texts: &[String]) {
     let bytes: usize = texts.iter().map(String::len).sum();
     let rate = |seconds: f64| format!("{:.0} MB/s", bytes as f64 / 1e6 / seconds);
     for run in 1..=3 {
         let name = format!("read, mixed.parquet (zstd), all columns checked, run {run}");
-        if wanted(&name) {
+        if figures.wants(&name) {
             let (seconds, docs) = timed(|| mixed_docs(|_| {}));
-            figure(&name, seconds, format!("{}, {} documents", rate(seconds), docs.unwrap_or(0)));
+            figures.print(&name, seconds, format!("{}, {} documents", rate(seconds), docs.unwrap_or(0)));
         }
     }
     for spec in ["simhash:features=char:5", "simhash:features=char:3,clean=none", "simhash:features=jieba"] {
         let name = format!("map, mixed.parquet, {spec}");
-        if wanted(&name) {
-            let seconds = map(&texts, spec);
-            figure(&name, seconds, rate(seconds));
+        if figures.wants(&name) {
+            let seconds = map(texts, spec);
+            figures.print(&name, seconds, rate(seconds));
         }
     }
     let name = "jieba-rs alone, cutting the same texts";
-    if wanted(name) {
+    if figures.wants(name) {
         let jieba = Jieba::new();
         let (seconds, words) = timed(|| texts.iter().map(|text| jieba.cut(text, false).len()).sum::<usize>());
-        figure(name, seconds, format!("{}, {words} words", rate(seconds)));
+        figures.print(name, seconds, format!("{}, {words} words", rate(seconds)));
     }
     let name = "our segmenter instead of jieba-rs, cutting the same texts";
-    if wanted(name) {
+    if figures.wants(name) {
         let segmenter = Segmenter::new([]).expect("a dictionary without words of the user");
         let mut words = 0;
         let count =
             || texts.iter().for_each(|text| segmenter.cut(text, |_, end| words += black_box(end).min(1)));
         let (seconds, ()) = timed(count);
-        let different = cut_otherwise(&segmenter, &texts);
-        figure(name, seconds, format!("{}, {words} words, {different} texts cut otherwise", rate(seconds)));
+        let different = cut_otherwise(&segmenter, texts);
+        figures.print(
+            name,
+            seconds,
+            format!("{}, {words} words, {different} texts cut otherwise", rate(seconds)),
+        );
     }
     let name = "join as a kernel, 10 M real fingerprints";
-    if wanted(name) {
-        let mut rows = repeated(&texts);
+    if figures.wants(name) {
+        let mut rows = repeated(texts);
         let (collapse, ()) = timed(|| {
             rows.sort_unstable();
             rows.dedup_by_key(|row| row.fingerprint);
@@ -134,7 +167,7 @@ fn main() {
         let (seconds, pairs) = timed(|| kernel_join(&rows));
         let remark =
             format!("{} distinct, {pairs} pairs; collapsing identical ones {collapse:.2} s", rows.len());
-        figure(name, seconds, remark);
+        figures.print(name, seconds, remark);
     }
 }
 

@@ -63,14 +63,15 @@ fn random_docs(from: u64, count: u64, per_thousand: u64) -> Vec<NewDoc> {
     (from..from + count).map(|doc| (DocId(doc), matches_of(doc))).collect()
 }
 
+fn begin(worker: &mut Worker, by_hand: bool) -> Box<dyn MeasuredView> {
+    match by_hand {
+        true => Box::new(ByHand::default()),
+        false => Box::new(ByEngine::new(worker)),
+    }
+}
+
 fn measure(worker: &mut Worker, by_hand: bool, documents: u64, per_thousand: u64) {
-    let begin = |worker: &mut Worker| -> Box<dyn MeasuredView> {
-        match by_hand {
-            true => Box::new(ByHand::default()),
-            false => Box::new(ByEngine::new(worker)),
-        }
-    };
-    let mut view = begin(worker);
+    let mut view = begin(worker, by_hand);
     let docs = random_docs(0, documents, per_thousand);
     let pairs: usize = docs.iter().map(|(_, near)| near.len()).sum();
     let before = ALLOCATED.current_usage();
@@ -82,6 +83,20 @@ fn measure(worker: &mut Worker, by_hand: bool, documents: u64, per_thousand: u64
     println!(
         "load {documents} documents, {pairs} matches: {seconds:.2} CPU s, {bytes} bytes a match, {changed} go"
     );
+    in_groups(view.as_mut(), documents, per_thousand);
+    let gone: Vec<DocId> = (0..1000).map(|at| DocId(at * (documents / 1000))).collect();
+    let (seconds, changed) = timed(|| {
+        view.remove(&gone);
+        view.commit()
+    });
+    println!("1,000 go: {:.0} CPU ms, {changed} change", seconds * 1e3);
+    drop(view);
+    chain(begin(worker, by_hand).as_mut());
+    hub(begin(worker, by_hand).as_mut());
+}
+
+/// Adds documents one by one, and in groups.
+fn in_groups(view: &mut dyn MeasuredView, documents: u64, per_thousand: u64) {
     let mut next = documents;
     for size in [1, 100, 10_000] {
         let groups = (20_000 / size).clamp(3, 500);
@@ -105,15 +120,10 @@ fn measure(worker: &mut Worker, by_hand: bool, documents: u64, per_thousand: u64
             start.elapsed().as_secs_f64()
         );
     }
-    let gone: Vec<DocId> = (0..1000).map(|at| DocId(at * (documents / 1000))).collect();
-    let (seconds, changed) = timed(|| {
-        view.remove(&gone);
-        view.commit()
-    });
-    println!("1,000 go: {:.0} CPU ms, {changed} change", seconds * 1e3);
+}
 
-    // A chain of documents in random order, then one more, then one of the middle goes.
-    let mut view = begin(worker);
+/// Adds a chain of documents in random order, then one more, then one of the middle goes.
+fn chain(view: &mut dyn MeasuredView) {
     let length = 20_000;
     let mut places: Vec<u64> = (0..length).collect();
     places.sort_unstable_by_key(|place| spread(*place));
@@ -140,8 +150,10 @@ fn measure(worker: &mut Worker, by_hand: bool, documents: u64, per_thousand: u64
         append * 1e3,
         cut * 1e3
     );
+}
 
-    let mut view = begin(worker);
+/// Adds a document that very many match, then one of these goes, then it goes itself.
+fn hub(view: &mut dyn MeasuredView) {
     let leaves: Vec<NewDoc> = (1..=100_000).map(|doc| (DocId(doc), vec![DocId(0)])).collect();
     let (load, _) = timed(|| {
         view.insert(&leaves);

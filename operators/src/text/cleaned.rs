@@ -11,8 +11,8 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3};
 
+use super::letters::char_class::{is_of_spaced_script, two_units};
 use super::letters::char_set::{CHAR_BYTES, CharSet};
-use super::letters::{is_of_spaced_script, two_units};
 
 /// Begins the topic of a post.
 pub(super) const TOPIC: char = '\u{1}';

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::cleaned::{compared, topics};
-use super::letters::{is_letter, is_of_spaced_script};
+use super::letters::char_class::{is_letter, is_of_spaced_script};
 use super::segmenter::Segmenter;
 use super::topics::TopicSample;
 use crate::{Error, hash};

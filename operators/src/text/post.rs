@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::cleaned::{CUT, END, REPOST, TOPIC, TextStretch, own, stretches};
 use super::entities::decoded;
-use super::letters::{Letters, two_units};
+use super::letters::Letters;
+use super::letters::char_class::two_units;
 use super::normal::{invisible, normalise, rules};
 use super::site::{Cut, CutKind, cut, may_begin, without_button};
 use super::source;

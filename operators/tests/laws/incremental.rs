@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use operators::incremental::{CorpusChange, Parent};
+use operators::incremental::{ChangedClusters, CorpusChange, Parent};
 use operators::{DocId, Matches, Pair, Resolve, Sides, Similarity, survivors};
 
 /// A corpus in which each document has a text, and some texts match; and the state that nights have kept of
@@ -65,6 +65,58 @@ impl Nights {
         self.parents.iter().filter(of_text).map(|(&doc, _)| doc)
     }
 
+    /// Returns the matches of the texts that a change touches. `asking`: texts that ask for others. `old`: texts of the state.
+    fn touched_matches(
+        &self,
+        change: &CorpusChange,
+        copies: &[(DocId, DocId)],
+        asking: &[(u64, DocId)],
+        old: &[(u64, DocId)],
+    ) -> Matches {
+        let mut matches = Matches { copies: copies.to_vec(), pairs: Vec::new() };
+        let stayed = old.iter().filter(|(_, text)| self.goes_for(*text).is_none());
+        for (at, &(text, one)) in asking.iter().enumerate() {
+            for &(other_text, other) in asking[..at].iter().chain(stayed.clone()) {
+                if let Some(similarity) = similar(text, other_text) {
+                    matches.pairs.push((Pair::new(one, other, 0), Some(similarity)));
+                }
+            }
+        }
+        let mut touched: BTreeSet<DocId> = change.going.iter().map(|&doc| self.text_of(doc)).collect();
+        touched.extend(copies.iter().map(|copy| copy.1));
+        touched.extend(matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]));
+        touched.extend(asking.iter().map(|asking| asking.1));
+        touched.retain(|&text| text < change.first_new);
+        for text in touched.clone() {
+            if let Some(Parent { text: above, apart: Some((distance, similarity)) }) = self.parents.get(&text)
+            {
+                touched.insert(*above);
+                matches.pairs.push((Pair::new(*above, text, *distance), *similarity));
+            }
+        }
+        let stored = touched.iter().flat_map(|&text| self.below(text, false).map(move |doc| (doc, text)));
+        matches.copies.extend(stored);
+        matches
+    }
+
+    /// Takes what a night has changed. `first_new`: its first document.
+    fn apply(&mut self, changed: ChangedClusters, first_new: DocId) {
+        for (doc, parent) in changed.parents {
+            match parent {
+                Some(parent) => self.parents.insert(doc, parent),
+                None => self.parents.remove(&doc),
+            };
+        }
+        for (doc, removed) in changed.corrections {
+            assert!(doc < first_new);
+            let changed =
+                if removed.is_some() { self.removed.insert(doc) } else { self.removed.remove(&doc) };
+            assert!(changed, "a correction of {doc:?} that changes nothing");
+        }
+        let new = changed.members.iter().filter(|member| member.doc >= first_new && member.removed.is_some());
+        self.removed.extend(new.map(|member| member.doc));
+    }
+
     /// Adds documents with these texts, and withdraws others, by what the change touches alone.
     fn night(&mut self, texts: &[u64], withdrawn: &[u64], rank: impl Fn(DocId) -> (u64, DocId)) {
         let first_new = DocId(self.docs.len() as u64);
@@ -98,30 +150,7 @@ impl Nights {
         let freed: BTreeSet<DocId> = unseated.iter().flat_map(|&text| self.below(text, true)).collect();
         asking.extend(freed.into_iter().map(|text| (self.docs[text.0 as usize], text)));
         let matches = loop {
-            let mut matches = Matches { copies: copies.clone(), pairs: Vec::new() };
-            let stayed = old.iter().filter(|(_, text)| self.goes_for(*text).is_none());
-            for (at, &(text, one)) in asking.iter().enumerate() {
-                for &(other_text, other) in asking[..at].iter().chain(stayed.clone()) {
-                    if let Some(similarity) = similar(text, other_text) {
-                        matches.pairs.push((Pair::new(one, other, 0), Some(similarity)));
-                    }
-                }
-            }
-            let mut touched: BTreeSet<DocId> = going.iter().map(|&doc| self.text_of(doc)).collect();
-            touched.extend(copies.iter().map(|copy| copy.1));
-            touched.extend(matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]));
-            touched.extend(asking.iter().map(|asking| asking.1));
-            touched.retain(|&text| text < first_new);
-            for text in touched.clone() {
-                if let Some(Parent { text: above, apart: Some((distance, similarity)) }) =
-                    self.parents.get(&text)
-                {
-                    touched.insert(*above);
-                    matches.pairs.push((Pair::new(*above, text, *distance), *similarity));
-                }
-            }
-            let stored = touched.iter().flat_map(|&text| self.below(text, false).map(move |doc| (doc, text)));
-            matches.copies.extend(stored);
+            let matches = self.touched_matches(&change, &copies, &asking, &old);
             let moved = change.moved(&matches, &rank);
             let fresh: Vec<DocId> =
                 moved.unseated.into_iter().filter(|&text| unseated.insert(text)).collect();
@@ -147,20 +176,7 @@ impl Nights {
             let may_ask = moved.unseated.contains(above) || moved.risen.contains(doc);
             assert!(may_ask || parent.text == *above, "{doc:?} went for {above:?}, and goes for {parent:?}");
         }
-        for (doc, parent) in changed.parents {
-            match parent {
-                Some(parent) => self.parents.insert(doc, parent),
-                None => self.parents.remove(&doc),
-            };
-        }
-        for (doc, removed) in changed.corrections {
-            assert!(doc < first_new);
-            let changed =
-                if removed.is_some() { self.removed.insert(doc) } else { self.removed.remove(&doc) };
-            assert!(changed, "a correction of {doc:?} that changes nothing");
-        }
-        let new = changed.members.iter().filter(|member| member.doc >= first_new && member.removed.is_some());
-        self.removed.extend(new.map(|member| member.doc));
+        self.apply(changed, first_new);
         self.gone.extend(going);
         self.removed.retain(|doc| !self.gone.contains(doc));
     }

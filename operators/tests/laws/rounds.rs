@@ -164,6 +164,43 @@ impl Round<'_> {
     }
 }
 
+/// The last round, in which those that go are compared with all that stay before them, and with nobody else.
+struct LastRound<'a> {
+    corpus: &'a Corpus,
+    crowd: &'a BTreeSet<DocId>,
+    staying: &'a BTreeSet<DocId>,
+    compared: &'a BTreeSet<Pair>,
+}
+
+impl LastRound<'_> {
+    /// Returns a document that stays and for which one goes, as far as is known.
+    fn goes_for(&self, doc: DocId) -> Option<DocId> {
+        let of_pair = |pair: &&Pair| (pair.low == doc || pair.high == doc) && self.corpus.matches(pair);
+        let mut matching = self.compared.iter().filter(of_pair).flat_map(|pair| [pair.low, pair.high]);
+        matching.rfind(|leader| self.staying.contains(leader))
+    }
+
+    fn place(&self, doc: DocId) -> KeepPlace {
+        let rank = |doc| self.corpus.rank(doc);
+        let mut place = KeepPlace { rank: rank(doc), ..KeepPlace::default() };
+        if !self.staying.contains(&doc) {
+            place.goes(Similarity::LEAST, self.goes_for(doc).map_or(place.rank, rank));
+        }
+        place
+    }
+
+    /// Whether the round is to compare a pair.
+    fn decides(&self, pair: &Pair) -> bool {
+        let LastRound { corpus, crowd, staying, .. } = self;
+        let (one, other) = (staying.contains(&pair.low), staying.contains(&pair.high));
+        let (stays, goes) = if one { (pair.low, pair.high) } else { (pair.high, pair.low) };
+        let is_reference = corpus.sides.is_reference(stays);
+        let before = is_reference || corpus.rank(stays) < corpus.rank(goes);
+        let known = !is_reference && self.goes_for(goes) == Some(stays);
+        one != other && before && !known && crowd.contains(&stays) && crowd.contains(&goes)
+    }
+}
+
 /// Searches by blocks somewhat more often than by bands.
 fn meetings() -> impl Strategy<Value = Meeting> {
     let blocks = (0..4u32, 1..3u32).prop_map(|(distance, more)| Meeting::Blocks { distance, more });
@@ -243,32 +280,12 @@ proptest! {
             prop_assert!(compared.len() <= 16 * docs, "{} pairs of {docs} documents", compared.len());
         }
 
-        // Those that go are compared with all that stay before them, and with nobody else.
         if !crowd.is_empty() {
-            let goes_for = |doc: DocId| {
-                let of_pair = |pair: &Pair| (pair.low == doc || pair.high == doc) && corpus.matches(pair);
-                let mut matching =
-                    compared.iter().filter(|pair| of_pair(pair)).flat_map(|pair| [pair.low, pair.high]);
-                matching.rfind(|leader| staying.contains(leader))
-            };
-            let place = |doc: &DocId| {
-                let mut place = KeepPlace { rank: corpus.rank(*doc), ..KeepPlace::default() };
-                if !staying.contains(doc) {
-                    place.goes(Similarity::LEAST, goes_for(*doc).map_or(place.rank, |leader| corpus.rank(leader)));
-                }
-                place
-            };
-            let places = crowd.iter().map(|doc| (*doc, place(doc))).collect();
+            let last = LastRound { corpus: &corpus, crowd: &crowd, staying: &staying, compared: &compared };
+            let places = crowd.iter().map(|doc| (*doc, last.place(*doc))).collect();
             let (named, _, _) = corpus.round(Asks::Staying, Some(places), workers, budget);
-            let decides = |pair: &&Pair| {
-                let (one, other) = (staying.contains(&pair.low), staying.contains(&pair.high));
-                let (stays, goes) = if one { (pair.low, pair.high) } else { (pair.high, pair.low) };
-                let before = sides.is_reference(stays) || corpus.rank(stays) < corpus.rank(goes);
-                let known = !sides.is_reference(stays) && goes_for(goes) == Some(stays);
-                one != other && before && !known && crowd.contains(&stays) && crowd.contains(&goes)
-            };
             let named: BTreeSet<Pair> = named.into_iter().collect();
-            prop_assert_eq!(named, all.iter().filter(decides).copied().collect());
+            prop_assert_eq!(named, all.into_iter().filter(|pair| last.decides(pair)).collect());
         }
     }
 }

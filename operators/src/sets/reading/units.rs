@@ -2,7 +2,7 @@
 
 use crate::hash;
 use crate::text::cleaned::{TextStretch, is_code, stretches};
-use crate::text::letters::is_of_spaced_script;
+use crate::text::letters::char_class::is_of_spaced_script;
 
 /// A unit of a text in 32 bits: its kind, and its character or the hash of its letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]

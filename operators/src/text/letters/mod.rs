@@ -1,37 +1,20 @@
 //! Tells the characters of a text that count (letters, digits, marks and signs, in one form whatever their case, script and
-//! width) from those that do not (white space and punctuation). The tables of docs/design/identity.md stand here; `numerals.rs` has
-//! Chinese numerals, `simplified.rs` traditional characters, and `char_set.rs` sets of characters as tables of bits.
+//! width) from those that do not (white space and punctuation). `char_class.rs` has the tables of docs/design/identity.md, `signs.rs` the
+//! signs whose places decide, `numerals.rs` Chinese numerals, `simplified.rs` traditional characters, and `char_set.rs` sets of characters as
+//! tables of bits.
 
+pub(crate) mod char_class;
 pub(crate) mod char_set;
 mod numerals;
+mod signs;
 pub(crate) mod simplified;
 
 use std::sync::Arc;
 
-use unicode_normalization::char::is_combining_mark;
-
+use self::char_class::{CharClass, class_of, digit_value, is_of_spaced_script};
+use self::signs::{MEGA, Sign, is_mega, sign};
 use self::simplified::simplified;
 use super::entities::{WRITTEN_GREATER, WRITTEN_LESS};
-
-/// How a character is treated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum CharClass {
-    /// Punctuation and white space: it separates words, and is the same as any other.
-    Gap,
-    /// A letter or digit of a script that puts spaces between words.
-    Spaced,
-    /// A letter, digit or mark of any other script, or a sign that always counts.
-    Letter,
-    /// A Chinese numeral, which may be a number.
-    Numeral,
-    /// A sign that counts only between, before or behind certain characters.
-    Sign,
-    /// A pictograph or a question mark: it is set apart, since it colours a text and is added at will.
-    Aside,
-    /// A mark that readers add or omit at will: it is dropped, and separates nothing.
-    Optional,
-}
 
 /// Extracts what counts of texts. Clones share tables of 264 KiB.
 #[derive(Clone)]
@@ -117,37 +100,15 @@ impl Letters {
                     written = LastWritten::default();
                 }
                 CharClass::Spaced => {
-                    if c == 'M' && is_mega(text, at) {
-                        out.push(MEGA);
-                        written = LastWritten { spaced: false, gap: true };
-                        at = after;
-                        continue;
-                    }
-                    if written.gap && written.spaced {
-                        out.push(' ');
-                    }
-                    out.push(folded);
-                    written = LastWritten { spaced: true, gap: false };
-                    at = if c.is_ascii() { take_word(text, after, out) } else { after };
+                    at = take_spaced(text, (at, c, folded), out, &mut written);
                     continue;
                 }
                 CharClass::Gap => written.gap = true,
                 CharClass::Optional => {}
-                CharClass::Numeral => match self.number(text, at) {
-                    Some((value, bytes)) => {
-                        if written.spaced {
-                            out.push(' ');
-                        }
-                        out.push_str(&value.to_string());
-                        written = LastWritten { spaced: true, gap: false };
-                        at += bytes;
-                        continue;
-                    }
-                    None => {
-                        out.push(folded);
-                        written = LastWritten::default();
-                    }
-                },
+                CharClass::Numeral => {
+                    at = self.take_numerals(text, (at, c, folded), out, &mut written);
+                    continue;
+                }
                 CharClass::Sign => match sign(text, at, folded) {
                     Sign::Counts => {
                         out.push(folded);
@@ -166,6 +127,28 @@ impl Letters {
             }
             at = after;
         }
+    }
+
+    /// Appends the number that the Chinese numerals at a place write, or the one numeral there if they write none. Returns the end of what was
+    /// taken. `at`, `c` and `folded`: the place, the numeral there, and its folded form.
+    fn take_numerals(
+        &self,
+        text: &str,
+        (at, c, folded): (usize, char, char),
+        out: &mut String,
+        written: &mut LastWritten,
+    ) -> usize {
+        let Some((value, bytes)) = self.number(text, at) else {
+            out.push(folded);
+            *written = LastWritten::default();
+            return at + c.len_utf8();
+        };
+        if written.spaced {
+            out.push(' ');
+        }
+        out.push_str(&value.to_string());
+        *written = LastWritten { spaced: true, gap: false };
+        at + bytes
     }
 
     /// Returns the end of the letters of three bytes that begin at a place of a text and stay as they are.
@@ -189,6 +172,28 @@ impl Letters {
         }
         numerals::number(&text[at..], |c| self.look_up(c).0, before == Some('第'))
     }
+}
+
+/// Appends a character of a spaced script, behind a space where something was left out since the last one, and if it is ASCII the rest of its
+/// word. Returns the end of what was taken. `at`, `c` and `folded`: the place, the character there, and its folded form.
+fn take_spaced(
+    text: &str,
+    (at, c, folded): (usize, char, char),
+    out: &mut String,
+    written: &mut LastWritten,
+) -> usize {
+    let after = at + c.len_utf8();
+    if c == 'M' && is_mega(text, at) {
+        out.push(MEGA);
+        *written = LastWritten { spaced: false, gap: true };
+        return after;
+    }
+    if written.gap && written.spaced {
+        out.push(' ');
+    }
+    out.push(folded);
+    *written = LastWritten { spaced: true, gap: false };
+    if c.is_ascii() { take_word(text, after, out) } else { after }
 }
 
 /// Appends the rest of a word of ASCII letters and digits that goes on at a place, and returns its end. No stretch begins
@@ -217,183 +222,4 @@ fn fold(code: u16) -> u16 {
         _ => digit_value(c).or_else(|| c.to_lowercase().next()).unwrap_or(c),
     };
     u16::try_from(folded as u32).unwrap_or(code)
-}
-
-/// Returns the European digit of the same value as a digit of another script.
-fn digit_value(c: char) -> Option<char> {
-    // The zeros of Unicode's decimal digits: ten characters that follow each other in order.
-    const ZEROS: [u32; 43] = [
-        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50,
-        0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40,
-        0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0x104A0, 0x11066, 0x110F0, 0x11136,
-        0x111D0, 0x112F0, 0x11450, 0x1E950,
-    ];
-    let code = c as u32;
-    if matches!(code, 0..0x660 | 0x2000..0xA620) {
-        return None;
-    }
-    let value = ZEROS.iter().find_map(|zero| code.checked_sub(*zero).filter(|&value| value < 10))?;
-    char::from_digit(value, 10)
-}
-
-fn class_of(c: char) -> CharClass {
-    match c {
-        '一' | '二' | '三' | '四' | '五' | '六' | '七' | '八' | '九' | '十' | '百' | '千' | '零' | '两'
-        | '〇' | '兩' => CharClass::Numeral,
-        '壹' | '贰' | '叁' | '肆' | '伍' | '陆' | '柒' | '捌' | '玖' | '拾' | '佰' | '仟' | '貳' | '參'
-        | '陸' => CharClass::Numeral,
-        // Arabic and Hebrew vowel marks, and the bar that stretches an Arabic word.
-        '\u{64B}'..='\u{652}'
-        | '\u{670}'
-        | '\u{640}'
-        | '\u{591}'..='\u{5BD}'
-        | '\u{5BF}'
-        | '\u{5C1}'..='\u{5C7}' => CharClass::Optional,
-        '.' | ',' | ':' | '-' | '−' | '‐' | '‑' | '‒' | '–' | '~' | '〜' | '+' | '<' | '>' | '=' | '*'
-        | '/' | '|' | '&' | '^' | '!' | '%' | '٪' | '#' | '$' | WRITTEN_LESS | WRITTEN_GREATER => {
-            CharClass::Sign
-        }
-        // Operators and other signs of mathematics, currencies, degrees, and what stands for an illegal byte.
-        '±'
-        | '×'
-        | '÷'
-        | '¬'
-        | '°'
-        | '‰'
-        | '‱'
-        | '¢'..='¥'
-        | '\u{20A0}'..='\u{20CF}'
-        | '\u{2200}'..='\u{22FF}'
-        | 'µ'
-        | '\u{FFFD}'
-        | '№' => CharClass::Letter,
-        '?'
-        | '؟'
-        | '\u{1F000}'..='\u{1FAFF}'
-        | '\u{2600}'..='\u{27BF}'
-        | '\u{2B50}'
-        | '\u{2B55}'
-        | '\u{231A}'
-        | '\u{231B}' => CharClass::Aside,
-        _ if is_of_spaced_script(c) => CharClass::Spaced,
-        _ if is_letter(c) || is_combining_mark(c) => CharClass::Letter,
-        _ => CharClass::Gap,
-    }
-}
-
-/// Stands for the prefix mega of a unit behind a number: 5 MW are not 5 mW.
-const MEGA: char = 'ᴍ';
-
-/// Whether an `M` stands behind a number and before a unit that is used with milli too.
-fn is_mega(text: &str, at: usize) -> bool {
-    let behind = ["W", "V", "A", "J", "Pa", "Hz", "Ω", "g"].iter().any(|unit| {
-        text[at + 1..]
-            .strip_prefix(unit)
-            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'h'))
-    });
-    behind && text[..at].trim_end_matches(' ').ends_with(|c: char| c.is_ascii_digit())
-}
-
-/// Effect of a sign at its place.
-enum Sign {
-    Counts,
-    Separates,
-    /// It is not there, and what stands around it is one word.
-    Joins,
-}
-
-/// Returns the effect of a sign at a place of a text.
-fn sign(text: &str, at: usize, sign: char) -> Sign {
-    let length = text[at..].chars().next().map_or(1, char::len_utf8);
-    let before = text[..at].chars().next_back();
-    let after = text[at + length..].chars().next();
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || digit_value(c).is_some());
-    let word = |c: Option<char>| c.is_some_and(is_letter);
-    let latin = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
-    let counts = match sign {
-        ',' if digit(before) && digit(after) => {
-            // Three digits behind a comma are thousands.
-            let digits = text[at + length..].chars().take(4).take_while(|&c| digit(Some(c))).count();
-            if digits == 3 {
-                return Sign::Joins;
-            }
-            true
-        }
-        '.' | ':' => digit(before) && digit(after),
-        // A range, a result, or a minus, but no hyphen.
-        '-' => digit(after) && !latin(before) && before != Some('-'),
-        '+' => word(before) || digit(after),
-        '%' => digit(before) || before == Some(' ') && digit(text[..at].trim_end().chars().next_back()),
-        '#' => latin(before) && !after.is_some_and(|c| c.is_ascii_alphanumeric()),
-        '$' => digit(after) || digit(before),
-        // A negation of code, but no exclamation.
-        '!' => {
-            after == Some('=')
-                || before.is_none_or(|c| matches!(c, ' ' | '(')) && (latin(after) || after == Some('('))
-        }
-        '*' | '|' | '&' | '^' => operates(text, at, |c| c.is_ascii_alphanumeric()),
-        '/' => (digit(before) || latin(before)) && (digit(after) || latin(after)),
-        _ => operates(text, at, is_letter),
-    };
-    if counts { Sign::Counts } else { Sign::Separates }
-}
-
-/// Whether the sign at a place is part of an operator: at most three signs, with an operand on both sides, and with white
-/// space on both sides or on none. `letter`: whether an operand may end or begin with a character.
-fn operates(text: &str, at: usize, letter: fn(char) -> bool) -> bool {
-    // Nothing stands on one side, as at the brackets of a tag that was set apart.
-    if at == 0 || text[at..].chars().nth(1).is_none() {
-        return false;
-    }
-    let part = |c: char| {
-        matches!(
-            c,
-            '+' | '<' | '>' | '=' | '*' | '|' | '&' | '^' | '!' | '-' | WRITTEN_LESS | WRITTEN_GREATER
-        )
-    };
-    // A longer run of signs is not read to its ends, or a text of signs alone would cost its square.
-    let most = 3 * WRITTEN_LESS.len_utf8();
-    let left = &text[..at];
-    let near = text.floor_char_boundary(at.saturating_sub(most + 3));
-    let left = &left[..near + left[near..].trim_end_matches(part).len()];
-    let far = &text[at..text.floor_char_boundary(at + most + 4)];
-    let right = &text[at + far.len() - far.trim_start_matches(part).len()..];
-    if text.len() - left.len() - right.len() > most {
-        return false;
-    }
-    let operand = |c: char| letter(c) || matches!(c, '(' | ')' | '[' | ']' | '\'' | '"' | '$' | '_');
-    match (left.strip_suffix(' '), right.strip_prefix(' ')) {
-        (Some(left), Some(right)) => left.ends_with(operand) && right.starts_with(operand),
-        (None, None) => left.ends_with(operand) && right.starts_with(operand),
-        _ => false,
-    }
-}
-
-/// Whether a character is a letter or digit. Common Chinese characters and punctuation need no search in
-/// Unicode's tables.
-pub(crate) fn is_letter(c: char) -> bool {
-    match c {
-        '\u{4E00}'..='\u{9FFF}' => true,
-        '\u{2000}'..='\u{206F}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
-        _ => c.is_alphanumeric(),
-    }
-}
-
-/// Whether a character is a letter or digit of a script that puts spaces between words: Latin, Greek,
-/// Cyrillic, Armenian, and European digits.
-pub(crate) fn is_of_spaced_script(c: char) -> bool {
-    matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}')
-        && (c.is_alphanumeric() && !matches!(c, '²' | '³' | '¹' | '¼'..='¾')
-            || matches!(c, '\u{300}'..'\u{370}'))
-}
-
-/// Whether a cleaned text has at least two units. A unit is a word of a spaced script, or any other character
-/// but the space.
-pub(crate) fn two_units(text: &str) -> bool {
-    let mut chars = text.chars();
-    match chars.next() {
-        None => false,
-        Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
-        Some(_) => chars.any(|c| !is_of_spaced_script(c)),
-    }
 }
