@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::query::QueryAnswer;
 use runtime::cli::terminal::{print, say};
+use runtime::corpus::input::Input;
+use runtime::output::rejects::Rejects;
 
 /// Prints a line of JSON.
 pub(super) fn print_line(line: impl Serialize) -> Result<()> {
@@ -21,11 +23,12 @@ pub(super) fn acknowledge(answer: QueryAnswer) -> Result<()> {
     written.context("could not write an answer, though its document may have been added")
 }
 
-/// Says how many records were rejected, even to those who want only errors, and returns the exit code.
-pub(super) fn code(rejected: u64) -> u8 {
-    if rejected == 0 {
-        return 0;
+/// Says how many records were rejected, and which was the first, even to those who want only errors. Returns the exit code.
+pub(super) fn code(rejects: &Rejects, input: &Input) -> Result<u8> {
+    if rejects.faults() == 0 {
+        return Ok(0);
     }
-    say(format_args!("warning: {rejected} records were rejected"));
-    3
+    let first = rejects.first_in_words(&input.plan, &input.reading)?;
+    say(format_args!("warning: {} records were rejected; the first: {first}", rejects.faults()));
+    Ok(3)
 }

@@ -4,13 +4,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use operators::{DocBatch, Reject};
+use operators::DocBatch;
 
 use super::args::CorpusArgs;
 use runtime::Common;
 use runtime::cli::exit::WrongUse;
 use runtime::corpus::input::Input;
 use runtime::corpus::splits::SplitReader;
+use runtime::output::rejects::Rejects;
 use runtime::progress::{Progress, Stage};
 
 /// Number of batches that wait for a worker, and of results that wait for the caller, for each worker.
@@ -43,7 +44,7 @@ fn is_of_state(uri: &str) -> bool {
 }
 
 /// Reads the documents of an input, calls `prepare` with each batch on one of the workers, and `each` with what it
-/// returns, in the order of the documents. Returns the number of rejected records.
+/// returns, in the order of the documents. Returns the rejected records.
 ///
 /// ```text
 /// reader    batch 0   batch 1   batch 2   batch 3
@@ -61,7 +62,7 @@ pub(super) fn each_batch<W: Clone + Send, T: Send>(
     worker: &W,
     prepare: impl Fn(&mut W, DocBatch) -> Result<T> + Sync,
     mut each: impl FnMut(T) -> Result<()>,
-) -> Result<u64> {
+) -> Result<Rejects> {
     thread::scope(|scope| {
         let (mut batches, mut results) = (Vec::new(), Vec::new());
         for _ in 0..input.workers.max(1) {
@@ -106,22 +107,19 @@ fn run_worker<W, T>(
     }
 }
 
-/// Reads all splits, and sends the batches to the workers in turn. Returns the number of rejected records.
+/// Reads all splits, and sends the batches to the workers in turn. Returns the rejected records.
 ///
 /// # Errors
 /// Those of reading, and an error when records were rejected and none was read.
-fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<u64> {
+fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<Rejects> {
     let at = progress.worker_at(0, Stage::Read);
-    let (mut rejected, mut docs, mut turn, mut first) = (0, 0, 0, None);
+    let (mut rejects, mut docs, mut turn) = (Rejects::default(), 0, 0);
     for (number, split) in input.plan.numbered() {
         let read = at.split(number, split.uri(), || {
             let mut reader = SplitReader::new(number, split, &input.reading, &at);
             while let Some(mut batch) = reader.next_batch()? {
-                let mut rejects = batch.take_rejects();
-                rejects.retain(|reject| !reject.is_dropped());
-                rejected += rejects.len() as u64;
-                docs += batch.docs().len();
-                first = first.take().or_else(|| rejects.into_iter().next());
+                batch.take_rejects().iter().for_each(|reject| rejects.add(reject));
+                docs += batch.docs().len() as u64;
                 if batches[turn].send(batch).is_err() {
                     return Ok(false);
                 }
@@ -133,10 +131,6 @@ fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) 
             break;
         }
     }
-    match first.filter(|_| docs == 0) {
-        Some(Reject { path, offset, reason, .. }) => {
-            bail!("every record was rejected ({rejected}); the first: \"{path}\" at {offset}: {reason}")
-        }
-        None => Ok(rejected),
-    }
+    rejects.check_some_read(docs, &input.plan, &input.reading)?;
+    Ok(rejects)
 }

@@ -99,10 +99,10 @@ impl<'a> Night<'a> {
         if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
             bail!(WrongUse(format!("the input \"{}\" lies in the state \"{}\"", file.path, state.uri)));
         }
-        if state.holds(&stores, args.output()?)? {
+        if stores.lies_in(args.output()?, &state.uri)? {
             bail!(WrongUse(format!("the output \"{}\" lies in the state \"{}\"", args.output()?, state.uri)));
         }
-        if StateFolder::open(&stores, args.output()?)?.holds(&stores, &state.uri)? {
+        if stores.lies_in(&state.uri, args.output()?)? {
             bail!(WrongUse(format!("the state \"{}\" lies in the output \"{}\"", state.uri, args.output()?)));
         }
         check_same_input(&plan, group)?;

@@ -117,7 +117,7 @@ impl Tool {
             }
             Tool::Export { state, output, overwrite } => {
                 let (folder, manifest) = state.open()?;
-                if folder.holds(&Stores::new(), &output)? {
+                if Stores::new().lies_in(&output, &folder.uri)? {
                     bail!(WrongUse(format!("\"{output}\" lies in the state \"{}\"", folder.uri)));
                 }
                 if !overwrite && Path::new(&path_of_text(&output)).exists() {

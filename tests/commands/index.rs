@@ -37,6 +37,24 @@ fn ids(here: &Folder, index: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_first_rejected_record_is_named_with_its_place() {
+    let here = Folder::new();
+    here.write(
+        "bad.jsonl",
+        "{\"id\":\"1\",\"text\":\"今天天气很好\"}\n{\"id\":\"2\"\n{\"id\":\"3\",\"text\":7}\n",
+    );
+    for command in ["build ix", "query ix", "insert ix --topic other"] {
+        let run = here.run(&format!("index {command} bad.jsonl --quiet")).ends(3);
+        assert!(run.stderr.contains("warning: 2 records were rejected; the first: "), "{}", run.stderr);
+        assert!(run.stderr.contains("bad.jsonl\" at 39: line 2: "), "{}", run.stderr);
+    }
+    assert_eq!(ids(&here, "ix"), ["1"]);
+    here.write("worse.jsonl", "{\"id\":\"2\"\n");
+    here.run("index insert ix worse.jsonl")
+        .fails(1, &["every record was rejected (1)", "worse.jsonl\" at 0"]);
+}
+
+#[test]
 fn the_index_answers_as_the_batch_job() {
     let here = demo(500, 3);
     for method in

@@ -161,6 +161,10 @@ fn a_snapshot_has_what_was_acknowledged_before_it() {
     here.run("index check ix").ends(0);
     here.run("index snapshot ix last").fails(2, &["no empty folder"]);
     here.run("index snapshot none last").fails(2, &["is no index"]);
+    for inside in ["ix", "ix/copy", "last/../ix/topics/copy"] {
+        here.run(&format!("index snapshot ix {inside}")).fails(2, &["lies in the index"]);
+    }
+    here.run("index check ix").ends(0);
 }
 
 #[test]

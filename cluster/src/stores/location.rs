@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::{self, Component, PathBuf};
+use std::path::{self, Component, Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
@@ -120,6 +120,19 @@ impl Stores {
         }
     }
 
+    /// Whether `inner` is `outer` or lies in it, perhaps by a link. Neither need exist.
+    ///
+    /// # Errors
+    /// Those of [`Stores::locate`].
+    pub fn lies_in(&self, inner: &str, outer: &str) -> Result<bool, Error> {
+        let ((of_inner, inner), (of_outer, outer)) = (self.locate(inner)?, self.locate(outer)?);
+        let real = |path: &str| match of_inner.prefix() {
+            "" => real_path(&path_of_text(path)),
+            _ => PathBuf::from(path),
+        };
+        Ok(of_inner.prefix() == of_outer.prefix() && real(&inner).starts_with(real(&outer)))
+    }
+
     fn absolute(&self, path: &str) -> Result<String, Error> {
         let below = self.directory.join(path_of_text(path));
         let failed = |source| Error::io(path, "find", source);
@@ -178,14 +191,14 @@ impl Stores {
         Ok(found)
     }
 
-    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: its path.
+    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: its path. Returns the first of them.
     fn pass_over(
         &self,
         store: &dyn Store,
         input: &str,
         files: &mut Vec<Entry>,
         hidden: Vec<String>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<(String, &'static str)>, Error> {
         let mut passed_over =
             if store.prefix().is_empty() { local::take_special(files)? } else { BTreeMap::new() };
         passed_over.append(&mut left_out::take(store, input, files)?);
@@ -195,44 +208,19 @@ impl Stores {
             (path, kind)
         }));
         let full = |(path, kind)| (format!("{}{path}", store.prefix()), kind);
-        self.passed_over.lock().extend(passed_over.into_iter().map(full));
-        Ok(())
-    }
-
-    /// Says that a folder has no files, and if some of it were passed over, the first of these. `folder`: its full path, with a slash.
-    fn reason_of_empty(&self, folder: &str) -> String {
-        let passed_over = self.passed_over.lock();
-        match passed_over.range(folder.to_owned()..).next() {
-            Some((file, kind)) if file.starts_with(folder) => {
-                format!("no files in it but \"{file}\", which is {kind}")
-            }
-            _ => "no files in it".to_owned(),
-        }
+        let passed_over: Vec<_> = passed_over.into_iter().map(full).collect();
+        self.passed_over.lock().extend(passed_over.iter().cloned());
+        Ok(passed_over.into_iter().next())
     }
 
     fn expand_one(&self, input: &str, found: &mut Vec<InputFile>) -> Result<(), Error> {
         let (store, path) = self.locate(input)?;
         let (base, pattern) = literal_head(store.as_ref(), &path)?;
+        let bad = |reason| Error::BadName { name: input.to_owned(), reason };
         let (mut files, mut hidden) = (Vec::new(), Vec::new());
         if pattern.is_empty() {
             files = store.list_and_hidden(&path, &mut hidden)?;
-            self.pass_over(store.as_ref(), &path, &mut files, hidden)?;
-            match self.passed_over().get(&path) {
-                Some(kind) => {
-                    let reason = format!("it is {kind}");
-                    return Err(Error::BadName { name: input.to_owned(), reason });
-                }
-                None if files.is_empty() => {
-                    let folder = format!("{}{}/", store.prefix(), path.trim_end_matches('/'));
-                    return Err(Error::BadName {
-                        name: input.to_owned(),
-                        reason: self.reason_of_empty(&folder),
-                    });
-                }
-                None => {}
-            }
         } else {
-            let bad = |reason| Error::BadName { name: input.to_owned(), reason };
             for pattern in alternatives(pattern).map_err(bad)? {
                 // A choice in braces may leave empty names.
                 let names: Vec<_> = pattern.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
@@ -244,10 +232,20 @@ impl Stores {
                 let names: Vec<_> = rest.split('/').filter(|name| !name.is_empty()).collect();
                 matching(store.as_ref(), head, &names, &bad, (&mut files, &mut hidden))?;
             }
-            self.pass_over(store.as_ref(), &path, &mut files, hidden)?;
         }
+        let passed_over = self.pass_over(store.as_ref(), &path, &mut files, hidden)?;
         if files.is_empty() {
-            return Err(Error::NotFound { path: input.to_owned() });
+            return Err(match passed_over {
+                Some((file, kind)) if pattern.is_empty() && file == format!("{}{path}", store.prefix()) => {
+                    bad(format!("it is {kind}"))
+                }
+                Some((file, kind)) => {
+                    let nothing = if pattern.is_empty() { "no files in it" } else { "no file matches it" };
+                    bad(format!("{nothing} but \"{file}\", which is {kind}"))
+                }
+                None if pattern.is_empty() => bad("no files in it".to_owned()),
+                None => Error::NotFound { path: input.to_owned() },
+            });
         }
         for Entry { path, bytes, version, .. } in files {
             // An input that is a file is named by its last name.
@@ -273,6 +271,14 @@ fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a st
         start = end + 1;
     }
     Ok((path, ""))
+}
+
+/// Returns a path with all links followed, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Err(_), Some(above), Some(name)) => real_path(above).join(name),
+        (real, ..) => real.unwrap_or_else(|_| path.to_owned()),
+    }
 }
 
 fn is_scheme(text: &str) -> bool {

@@ -3,7 +3,7 @@
 use glob::Pattern;
 
 use super::error::Error;
-use super::store::{Entry, Store};
+use super::store::{Entry, Store, last_name};
 
 /// Returns whether a name has characters of a pattern.
 pub(crate) fn is_pattern(name: &str) -> bool {
@@ -42,8 +42,8 @@ pub(crate) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// Adds the files that match to `files`, and hidden entries of directories that match to `hidden`. `names` are the patterns below `directory`, one per level. A
-/// directory that matches all of them adds every file below it.
+/// Adds the files that match to `files`, and to `hidden` the hidden entries that match or lie in directories that do. `names` are the patterns
+/// below `directory`, one per level. A directory that matches all of them adds every file below it.
 pub(crate) fn matching(
     store: &dyn Store,
     directory: &str,
@@ -61,13 +61,17 @@ pub(crate) fn matching(
     if !is_pattern(first) {
         return matching(store, &format!("{directory}/{first}"), rest, bad, (files, hidden));
     }
-    // The crate globset does not fit: its `?` is one byte, which is a third of a Chinese character.
+    // The crate globset does not fit: its `?` and `[...]` match one byte, which is a third of a Chinese character, and it refuses `{a,}`.
     let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
     let here = if directory.is_empty() { "/" } else { directory };
-    let children = match store.children(here) {
+    let mut passed_over = Vec::new();
+    let children = match store.children_and_hidden(here, &mut passed_over) {
         Err(Error::NotFound { .. }) => Vec::new(),
         children => children?,
     };
+    hidden.extend(
+        passed_over.into_iter().filter(|path| pattern.matches(last_name(path.trim_end_matches('/')))),
+    );
     for child in children {
         let name = child.name();
         // A listing of a file contains the file itself.

@@ -8,12 +8,11 @@ mod options;
 mod run;
 mod summary;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Stores, path_of_text};
+use cluster::Stores;
 use datasets::{Codec, Container, Extractors, Reading};
 
 use self::export_split::splits;
@@ -110,28 +109,11 @@ fn all_snapshots(store: &ChunkStore) -> Result<Vec<SnapshotManifest>> {
 
 /// Returns an error if the output lies in the store, or the store in the output.
 fn refuse_nested(stores: &Stores, store: &str, output: &str) -> Result<()> {
-    let ((of_store, store_path), (of_output, output_path)) = (stores.locate(store)?, stores.locate(output)?);
-    let real = |path: &str| match of_store.prefix() {
-        "" => real_path(&path_of_text(path)),
-        _ => PathBuf::from(path),
-    };
-    let (store_path, output_path) = (real(&store_path), real(&output_path));
-    if of_store.prefix() != of_output.prefix() {
-        return Ok(());
-    }
-    if output_path.starts_with(&store_path) {
+    if stores.lies_in(output, store)? {
         bail!(WrongUse(format!("the output \"{output}\" lies in the store \"{store}\"")));
     }
-    if store_path.starts_with(&output_path) {
+    if stores.lies_in(store, output)? {
         bail!(WrongUse(format!("the store \"{store}\" lies in the output \"{output}\"")));
     }
     Ok(())
-}
-
-/// Returns a path with all links followed, as far as it exists.
-fn real_path(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Err(_), Some(above), Some(name)) => real_path(above).join(name),
-        (real, ..) => real.unwrap_or_else(|_| path.to_owned()),
-    }
 }

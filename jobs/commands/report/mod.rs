@@ -3,11 +3,8 @@
 mod dates;
 mod tables;
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Result, bail};
-use cluster::{Stores, path_of_text};
+use cluster::Stores;
 use serde_json::json;
 
 use batch::finished::Finished;
@@ -86,14 +83,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 
 /// Refuses to write into the output, whose files are listed.
 fn refuse_inside(path: &str, output: &str) -> Result<()> {
-    let real = |path: &Path| path.ancestors().find_map(|above| fs::canonicalize(above).ok());
-    let path = std::env::current_dir()?.join(path_of_text(path));
-    let output = fs::canonicalize(path_of_text(output)).ok();
-    if output.is_some_and(|output| real(&path).is_some_and(|path| path.starts_with(output))) {
-        bail!(WrongUse(format!(
-            "\"{}\" lies in the output, whose files are listed: name another place",
-            path.display()
-        )));
+    if Stores::new().lies_in(path, output)? {
+        bail!(WrongUse(format!("\"{path}\" lies in the output, whose files are listed: name another place")));
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use crate::topics::PreparedDoc;
 use ::hbase::HBaseAddress;
 use runtime::Common;
 use runtime::corpus::input::Input;
+use runtime::output::rejects::Rejects;
 use runtime::progress::Progress;
 
 /// Use for which an index is opened.
@@ -70,7 +71,7 @@ impl IndexArgs {
 }
 
 /// Calls `answer` with the documents of a corpus on all workers, and `each` with what it returns, in the order of the
-/// documents. `index`: its name. Returns the number of rejected records.
+/// documents. `index`: its name. Returns the rejected records.
 pub(super) fn ask<T: Send>(
     common: &Common,
     (index, preparer): (&str, &Preparer),
@@ -78,7 +79,7 @@ pub(super) fn ask<T: Send>(
     input: &Input,
     answer: impl Fn(&[PreparedDoc]) -> Result<T> + Sync,
     each: impl FnMut(T) -> Result<()>,
-) -> Result<u64> {
+) -> Result<Rejects> {
     let answer = |preparer: &mut Preparer, batch| answer(&preparer.prepare(&batch));
     watched(common, index, corpus, input, |progress| each_batch(input, progress, preparer, answer, each))
 }

@@ -63,7 +63,7 @@ pub(super) fn build_from_state(
     corpus: &CorpusArgs,
     no_text: bool,
 ) -> Result<()> {
-    if state.holds(&Stores::new(), path)? {
+    if Stores::new().lies_in(path, &state.uri)? {
         bail!(WrongUse(format!("\"{path}\" lies in the state \"{}\"", state.uri)));
     }
     let manifest = state.newest()?.context("the state is gone")?;

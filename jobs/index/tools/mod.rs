@@ -41,6 +41,7 @@ use runtime::Common;
 use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::print;
 use runtime::corpus::input::Input;
+use runtime::output::rejects::Rejects;
 use runtime::progress::Progress;
 
 impl IndexTool {
@@ -197,10 +198,10 @@ fn add_corpus(
     limits: Option<QueryLimits>,
 ) -> Result<u8> {
     let add = |progress: &Progress| add_by_groups(index, &corpus.topic, &input, limits, progress);
-    Ok(code(watched(common, name, corpus, &input, add)?))
+    code(&watched(common, name, corpus, &input, add)?, &input)
 }
 
-/// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the number of rejected
+/// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the rejected
 /// records.
 fn add_by_groups(
     index: &mut dyn Index,
@@ -208,7 +209,7 @@ fn add_by_groups(
     input: &Input,
     limits: Option<QueryLimits>,
     progress: &Progress,
-) -> Result<u64> {
+) -> Result<Rejects> {
     let at_once = index.docs_at_once();
     let mut group: Vec<PreparedDoc> = Vec::new();
     let mut size = GroupSize::default();
@@ -218,7 +219,7 @@ fn add_by_groups(
         group.clear();
         answers.into_iter().try_for_each(acknowledge)
     };
-    let rejected = each_batch(
+    let rejects = each_batch(
         input,
         progress,
         &preparer,
@@ -236,7 +237,7 @@ fn add_by_groups(
         },
     )?;
     add(&mut group)?;
-    Ok(rejected)
+    Ok(rejects)
 }
 
 fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
@@ -245,8 +246,8 @@ fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLi
     warn_of_topic(common, index.as_ref(), &corpus.topic)?;
     let answer = |docs: &[PreparedDoc]| index.query(&corpus.topic, docs, limits);
     let print = |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line);
-    let rejected = ask(common, (&args.index, &index.preparer()), corpus, &input, answer, print)?;
-    Ok(code(rejected))
+    let rejects = ask(common, (&args.index, &index.preparer()), corpus, &input, answer, print)?;
+    code(&rejects, &input)
 }
 
 fn warn_of_topic(common: &Common, index: &dyn Index, topic: &str) -> Result<()> {

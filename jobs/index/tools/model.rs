@@ -97,7 +97,7 @@ pub(super) fn model(
     let mut work = QueryWork::default();
     let limits = QueryLimits { matches: 10, within: None };
     let answer = |docs: &[PreparedDoc]| index.query_work(&corpus.topic, docs, limits, seconds_now());
-    let rejected = ask(common, (&args.index, &Preparer::of(&index)), corpus, &input, answer, |of_batch| {
+    let rejects = ask(common, (&args.index, &Preparer::of(&index)), corpus, &input, answer, |of_batch| {
         work += of_batch;
         Ok(())
     })?;
@@ -112,7 +112,7 @@ pub(super) fn model(
     let sizes = [&[rows], documents].concat();
     let modelled: Vec<ModelledIndex> = sizes.iter().map(|size| measured.scaled(*size, disk)).collect();
     print_model(&modelled, work.queries, json)?;
-    Ok(code(rejected))
+    code(&rejects, &input)
 }
 
 /// Prints the index as it is, which comes first, and those of other sizes.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use cluster::{Local, Store, path_of_text, text_of_path};
+use cluster::{Local, Store, Stores, path_of_text, text_of_path};
 use operators::text::features::Lexicon;
 
 use crate::index_folder::{BUILDING, IndexFolder, LOG_FLOOR, SETTINGS, absolute, is_missing};
@@ -20,12 +20,15 @@ const ATTEMPTS: usize = 10;
 /// change, so they are linked where both folders are on one disk.
 ///
 /// # Errors
-/// [`WrongUse`] when `from` is no index, and when `to` has files that no unfinished snapshot has left.
+/// [`WrongUse`] when `from` is no index, and when `to` lies in it or has files that no unfinished snapshot has left.
 pub(super) fn snapshot(from: &str, to: &str) -> Result<()> {
     let (from, to) = (absolute(from)?, absolute(to)?);
     let (source, target) = (path_of_text(&from), path_of_text(&to));
     if !source.join(SETTINGS).exists() {
         bail!(WrongUse(format!("\"{from}\" is no index: index build makes one")));
+    }
+    if Stores::new().lies_in(&to, &from)? {
+        bail!(WrongUse(format!("\"{to}\" lies in the index \"{from}\"")));
     }
     let is_empty = fs::read_dir(&target).map_or(true, |mut entries| entries.next().is_none());
     if !is_empty && !target.join(BUILDING).exists() {

@@ -5,13 +5,12 @@
 //! writes them has. So a run that was asleep while another one took the state over finds no file of the other under a
 //! name of its own.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use cluster::{Blob, Entry, Showing, Store, Stores, path_of_text};
+use cluster::{Blob, Entry, Showing, Store, Stores};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -323,14 +322,6 @@ impl StateFolder {
         format!("{}{}", self.store.prefix(), self.path)
     }
 
-    /// Whether a file or folder is, or lies in, the folder of the state, perhaps by a link.
-    pub fn holds(&self, stores: &Stores, uri: &str) -> Result<bool> {
-        let (store, path) = stores.locate(uri)?;
-        let is_local = store.prefix().is_empty();
-        let real = |path: &str| if is_local { real_path(&path_of_text(path)) } else { path_of_text(path) };
-        Ok(store.prefix() == self.store.prefix() && real(&path).starts_with(real(&self.path)))
-    }
-
     /// Returns the prefix of the paths of its store.
     pub fn prefix(&self) -> &str {
         self.store.prefix()
@@ -379,14 +370,5 @@ impl StateFolder {
             self.store.settle(&path)?;
         }
         Ok(())
-    }
-}
-
-/// Returns a local path without links in the part of it that exists.
-fn real_path(path: &Path) -> PathBuf {
-    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-    match existing {
-        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(path)),
-        None => path.to_owned(),
     }
 }

@@ -168,19 +168,21 @@ impl Rejects {
 
     /// Returns an error if there are more rejects than the user allows.
     pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
-        let Some(max) = max else { return Ok(()) };
-        match (self.faults(), self.first.clone()) {
-            (count, Some(mut first)) if count > max => {
-                if !self.numbered {
-                    LineNumbering::new(plan, reading).number(&mut first)?;
-                }
-                let Reject { path, offset, reason, .. } = first;
-                bail!(Guarded(format!(
-                    "{count} records were rejected, more than --max-rejects {max}; the first: \"{path}\" at {offset}: {reason}"
-                )))
-            }
-            _ => Ok(()),
+        let Some(max) = max.filter(|max| self.faults() > *max) else { return Ok(()) };
+        let (count, first) = (self.faults(), self.first_in_words(plan, reading)?);
+        bail!(Guarded(format!(
+            "{count} records were rejected, more than --max-rejects {max}; the first: {first}"
+        )))
+    }
+
+    /// Says where the first reject lies, and why it was rejected. Cost: reads its file up to there to count lines, unless that is known.
+    pub fn first_in_words(&self, plan: &Plan, reading: &Reading) -> Result<String> {
+        let Some(mut first) = self.first.clone() else { return Ok(String::new()) };
+        if !self.numbered {
+            LineNumbering::new(plan, reading).number(&mut first)?;
         }
+        let Reject { path, offset, reason, .. } = first;
+        Ok(format!("\"{path}\" at {offset}: {reason}"))
     }
 
     /// Writes a part of `rejects/` in the order of the corpus, if there are rejects.

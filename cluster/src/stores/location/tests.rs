@@ -256,6 +256,11 @@ fn what_is_no_input_is_passed_over_in_folders_and_named_by_what_it_is() {
             ("map/index", "the index of a MapFile"),
         ]
     );
+    let stores = Stores::new();
+    let nothing = stores.expand(&[format!("{folder}/_h*")]).err().unwrap().to_string();
+    assert!(nothing.contains("_hidden\", which is hidden"), "{nothing}");
+    assert!(stores.expand(&[format!("{folder}/*")]).is_ok());
+    assert_eq!(stores.passed_over().len(), passed_over.len());
     for named in ["b.tmp", "*.tmp", "map/index", "_hidden", "{c~,x}"] {
         assert_eq!(names(&folder, named).len(), 1, "{named}");
     }
