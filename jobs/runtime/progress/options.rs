@@ -1,4 +1,4 @@
-//! Options of what is shown of a running job.
+//! Options by which a running job is watched: progress, metrics, events.
 
 use super::metrics_server::MetricsPage;
 use super::termination::Termination;

@@ -2,8 +2,9 @@
 //!
 //! A search is a folder of this room, an arm of [`Search`], and an arm of its [visit](Search::visit). The folder owns the
 //! records that the map stage makes of a text, the join of these records, the keys that a state keeps of them, and what
-//! is said of two single texts. Three traits describe a search: [`TextSearch`], which all implement;
-//! [`CandidateSearch`], for records that meet by a key; and [`KeyedSearch`], for those whose keys outlive their run.
+//! is said of two single texts. Four traits describe a search: [`TextSearch`], which all implement;
+//! [`CandidateSearch`], for records that meet by a key; [`KeyedSearch`], for those whose keys outlive their run; and
+//! [`BucketSearch`](crowds::placed::BucketSearch), for those that also find what is nearest among very many.
 //! In `crowds` is what all of them do where very many documents share a key. This room uses `text`, `fingerprint`,
 //! `sets` and `spill`; `method`, `flow` and the jobs use it.
 
