@@ -45,7 +45,8 @@ fn every_command_prints_and_leaves_what_it_did() {
     let mut cases: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|case| case.unwrap().path()).collect();
     cases.sort();
     assert!(cases.len() > 50, "{}", cases.len());
-    let (next, differences) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let next = AtomicUsize::new(0);
+    let differences = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -64,7 +65,8 @@ fn differences_of(case: &Path) -> Vec<String> {
     let results = results(case);
     let mut differences = Vec::new();
     for (name, now) in RESULTS.iter().zip(results) {
-        let (file, title) = (case.join(name), format!("{}/{name}", case.file_name().unwrap().display()));
+        let file = case.join(name);
+        let title = format!("{}/{name}", case.file_name().unwrap().display());
         if env::var_os("UPDATE").is_some() {
             if now.is_empty() {
                 drop(fs::remove_file(file))
@@ -128,8 +130,8 @@ fn results(case: &Path) -> Results {
 fn copy(from: &Path, to: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(from).unwrap() {
-        let (path, name) =
-            (entry.as_ref().unwrap().path(), entry.unwrap().file_name().into_string().unwrap());
+        let path = entry.as_ref().unwrap().path();
+        let name = entry.unwrap().file_name().into_string().unwrap();
         if path.is_dir() {
             fs::create_dir(to.join(&name)).unwrap();
             names.extend(copy(&path, &to.join(&name)).into_iter().map(|below| format!("{name}/{below}")));

@@ -48,7 +48,8 @@ fn every_command_of_the_guide_runs() {
     let mut failures = Vec::new();
     let mut count = 0;
     for path in pages() {
-        let (page, folder) = (fs::read_to_string(&path).unwrap(), Folder::new());
+        let page = fs::read_to_string(&path).unwrap();
+        let folder = Folder::new();
         for (line, command) in commands(&page) {
             let result = run(&mut folder.shell(command));
             let expected = if command.ends_with(REJECTS) { 3 } else { 0 };

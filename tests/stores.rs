@@ -146,7 +146,8 @@ fn every_format_gives_the_same_bytes(both: &Both, first: &str, cases: &[(&str, &
         assert!(said.lines().all(|line| known.iter().any(|known| line.contains(known))), "{said}");
         assert_eq!(there.stdout, local.stdout);
 
-        let (mut there, local) = (both.output_there("out"), both.here.output("out"));
+        let mut there = both.output_there("out");
+        let local = both.here.output("out");
         let rejects = there.get_mut("rejects/part-00000.jsonl").unwrap();
         let text = String::from_utf8(rejects.clone()).unwrap();
         assert!(text.contains(&format!("\"uri\":\"{uri}/in/{first}\"")), "{text}");
@@ -166,7 +167,8 @@ fn every_format_gives_the_same_bytes(both: &Both, first: &str, cases: &[(&str, &
 
 /// Checks the failures that all stores have. `bad`: an input in which a line is bad, or a pattern of it.
 fn failures_have_their_codes_and_one_line(both: &Both, bad: &str) {
-    let (uri, out) = (&both.uri, both.output_there("out"));
+    let uri = &both.uri;
+    let out = both.output_there("out");
     let named = |path: &str| format!("{uri}{path}");
     both.run("dedup @/none.jsonl @/new").fails(2, &[&named("/none.jsonl"), "does not exist"]);
     both.run("dedup @/in/*.csv @/new").fails(2, &[&named("/in/*.csv")]);

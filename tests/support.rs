@@ -326,7 +326,8 @@ pub fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 pub fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
-        let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        let path = entry.as_ref().unwrap().path();
+        let to = to.join(entry.unwrap().file_name());
         match path.is_dir() {
             true => copy_folder(&path, &to),
             false => drop(fs::copy(&path, &to).unwrap()),

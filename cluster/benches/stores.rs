@@ -44,9 +44,11 @@ fn read(blob: &dyn Blob, bytes: &[u8]) {
 }
 
 fn measured(what: &str, work: impl FnOnce()) {
-    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let start = Instant::now();
+    let cpu = cpu_seconds();
     work();
-    let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let seconds = start.elapsed().as_secs_f64();
+    let cpu = cpu_seconds() - cpu;
     let gigabytes = MEGABYTES as f64 / 1000.0;
     println!("ours: {what} {:.0} MB/s, {:.2} CPU s/GB", 1000.0 * gigabytes / seconds, cpu / gigabytes);
 }

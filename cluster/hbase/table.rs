@@ -204,7 +204,8 @@ impl HBaseTable {
         let mutations = TRowMutations { row: cell.row.clone(), mutations };
         let replaced = self.connections.request(&self.path, "write to", |client| {
             let TableCell { row, qualifier, value, .. } = cell.clone();
-            let (table, family) = (self.name.clone(), FAMILY.to_vec());
+            let table = self.name.clone();
+            let family = FAMILY.to_vec();
             client.check_and_mutate(
                 table,
                 row,

@@ -263,7 +263,8 @@ fn an_error_of_a_worker_ends_all_within_3_s_and_keeps_its_code() {
 /// Forwards connections to `to`. Each is returned, so that the test can cut it.
 fn proxy(to: &str) -> (String, mpsc::Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, to) = (listener.local_addr().unwrap().to_string(), to.to_owned());
+    let address = listener.local_addr().unwrap().to_string();
+    let to = to.to_owned();
     let (sender, streams) = mpsc::channel();
     thread::spawn(move || {
         for client in listener.incoming() {

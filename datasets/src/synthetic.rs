@@ -137,7 +137,8 @@ impl Maker {
             6..9 => NEWS,
             _ => ARTICLE,
         };
-        let (id, text) = (format!("{}-{number:07}", kind.name), self.text(kind));
+        let id = format!("{}-{number:07}", kind.name);
+        let text = self.text(kind);
         let original = Original { id: id.clone(), kind, text: text.clone() };
         self.random.keep(&mut self.window, WINDOW, original);
         SyntheticDoc { id, text, duplicate: None }

@@ -165,7 +165,8 @@ fn cut(whole: &Piece, cuts: &[u64], end: u64) -> Vec<Piece> {
 
 /// Returns every record of the pieces in order, and the error that ended a piece, if any.
 pub(crate) fn read(format: &dyn Format, pieces: &[Piece], reading: &Reading) -> (Vec<Record>, Option<Error>) {
-    let (mut records, mut failed) = (Vec::new(), None);
+    let mut records = Vec::new();
+    let mut failed = None;
     for piece in pieces {
         let mut reader = format.open(piece, reading).unwrap();
         let mut more = true;
@@ -269,7 +270,8 @@ fn check_contents(format: &dyn Format, path: &str, compression: Compression, byt
     encoder.write(bytes).unwrap();
     encoder.into_output().unwrap().finish(0).unwrap();
     let file = parts.bytes(&parts.names()[0]);
-    let (reading, length) = (Reading::default(), bytes.len() as u64);
+    let reading = Reading::default();
+    let length = bytes.len() as u64;
     let blob = MemoryBlob::shared(path, &file, 7);
     let (expected, _) = read(format, &pieces(&blob, &[]), &reading);
     let cuts = (1..=40).map(|at| vec![length * at / 40]).chain([(0..length).step_by(5).collect()]);
@@ -313,7 +315,8 @@ pub(crate) fn check_damaged_contents(format: &dyn Format, path: &str, file: &[u8
 /// Returns every record of the pieces, and the number of failures that jobs report: a piece that cannot be
 /// opened is one only if it is the first.
 fn read_as_jobs_do(format: &dyn Format, pieces: &[Piece]) -> (Vec<Record>, usize) {
-    let (mut records, mut failures) = (Vec::new(), 0);
+    let mut records = Vec::new();
+    let mut failures = 0;
     for piece in pieces {
         match format.open(piece, &Reading::default()) {
             Ok(_) => {
@@ -337,7 +340,8 @@ fn read_as_jobs_do(format: &dyn Format, pieces: &[Piece]) -> (Vec<Record>, usize
 pub(crate) fn mutants(bytes: &[u8], count: usize) -> impl Iterator<Item = (Vec<u8>, Range<usize>)> {
     let mut random = Random(20);
     (0..count).map(move |number| {
-        let (mut mutant, at) = (bytes.to_vec(), random.below(bytes.len()));
+        let mut mutant = bytes.to_vec();
+        let at = random.below(bytes.len());
         if number % 8 == 0 {
             mutant.truncate(at);
             (mutant, at..bytes.len())

@@ -98,8 +98,8 @@ fn parse(file: Bytes) -> Result<(String, Statistics)> {
     Ok((value(COUNTED)?, statistics))
 }
 
-/// Returns the statistics that the user has given, or else counts those of the corpus.
-pub fn given_or_counted(
+/// Counts the features of the corpus, unless the user has given statistics, which are returned as they are.
+pub fn count_unless_given(
     given: Option<Statistics>,
     method: &Spec,
     lexicon: &Lexicon,
@@ -122,7 +122,8 @@ pub fn count(
 ) -> Result<Statistics> {
     let mut all = Statistics::default();
     let Some((clean, features)) = method.counted() else { return Ok(all) };
-    let (cleaner, features) = (Cleaner::new(clean), Features::new(features, lexicon)?);
+    let cleaner = Cleaner::new(clean);
+    let features = Features::new(features, lexicon)?;
     let workers: Vec<usize> = (0..group.workers()).collect();
     let counted = each(workers.len(), &workers, |index| {
         let mut count = Count::new(cleaner.clone(), features.clone());

@@ -111,7 +111,8 @@ impl DedupJob<'_> {
         let mut joined = None;
         let keeps_none = group.all_reduce((found, decided.tally), |all| -> Result<_> {
             let (found, tallies): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-            let (found, tally) = (self.check(SearchResult::join(found))?, Tally::join(tallies));
+            let found = self.check(SearchResult::join(found))?;
+            let tally = Tally::join(tallies);
             let docs = found.input.docs;
             self.guards.check(docs, &tally)?;
             let kept = docs - tally.to_remove();
@@ -147,7 +148,8 @@ impl DedupJob<'_> {
         let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, process, stages: progress.totals() };
-        let (mut summary, mut others) = (None, Vec::new());
+        let mut summary = None;
+        let mut others = Vec::new();
         let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
@@ -278,7 +280,8 @@ fn removed_by_source(by_source: BTreeMap<String, Written>) -> Vec<RemovedShare> 
 /// Checks the ledger: every record read was kept, removed or rejected, and the number of removed records is
 /// the number that was decided.
 fn check_ledger(decided: &Counters, Written { kept, removed, rejected }: Written) -> Result<()> {
-    let (records_read, to_remove) = (decided.records_read, decided.to_remove());
+    let records_read = decided.records_read;
+    let to_remove = decided.to_remove();
     if records_read != kept + to_remove + rejected || removed != to_remove {
         bail!(
             "the ledger does not close: {records_read} records read, {kept} kept, {removed} of {to_remove} removed, \

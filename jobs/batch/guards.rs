@@ -126,7 +126,8 @@ impl Guards {
             }
             largest = format!("; the largest cluster is that of \"{first}\" with {size} documents");
         }
-        let (removed, all) = (tally.to_remove(), tally.to_remove() + tally.removed_earlier);
+        let removed = tally.to_remove();
+        let all = tally.to_remove() + tally.removed_earlier;
         // A night that brings nothing removes earlier documents only for the sake of those that it gives back.
         let of = docs + tally.removed_earlier;
         if let Some(limit) = self.max_removed.as_ref().filter(|limit| docs > 0 && !limit.allows(all, of)) {

@@ -261,12 +261,13 @@ fn search_and_write(
     statistics: Option<Statistics>,
     (lines, spill): (Option<CountedLines>, SpillBudget),
 ) -> Result<JobEnd<Summary>> {
-    let (run, options) = (&dedup.job.run, dedup.options);
+    let run = &dedup.job.run;
+    let options = dedup.options;
     let lines = match (lines, options.ignore_lines) {
         (None, Some(least)) => Some(LineCounter { run, spill: spill.clone() }.count(least)?),
         (lines, _) => lines,
     };
-    let statistics = corpus_counts::given_or_counted(statistics, &options.method, lexicon, run)?;
+    let statistics = corpus_counts::count_unless_given(statistics, &options.method, lexicon, run)?;
     if run.group.index() == 0 {
         corpus_counts::write(folder, &options.method, lexicon, &statistics)?;
         lines.as_ref().map_or(Ok(()), |lines| lines.write(folder))?;

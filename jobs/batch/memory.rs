@@ -79,7 +79,8 @@ impl MemoryOptions {
         let fixed = PROGRAM_BYTES + workers * WORKER_BYTES;
         let least = fixed + workers * LEAST_BYTES;
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
-            let (memory, least) = (said(memory), least.div_ceil(1 << 20));
+            let memory = said(memory);
+            let least = least.div_ceil(1 << 20);
             bail!(WrongUse(format!(
                 "--memory {memory} is too little for {workers} workers in a process: it takes {least}M"
             )));
@@ -125,7 +126,9 @@ impl MemoryOptions {
         let of_text = if exact { text_bytes / EXACT_INPUT_SHARE } else { 0 };
         let least = fixed + parts * of_workers.max(of_text);
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
-            let (memory, workers, least) = (said(memory), group.workers(), least.div_ceil(1 << 20));
+            let memory = said(memory);
+            let workers = group.workers();
+            let least = least.div_ceil(1 << 20);
             let because =
                 format!("--memory {memory} is too little for {method} with {workers} workers in a process");
             let takes_less = if parts == 1 { "; auto:search=minhash takes less" } else { "" };
@@ -143,7 +146,8 @@ impl MemoryOptions {
 
 /// Returns the memory of this process that is not for records, in bytes.
 fn fixed_bytes(group: &Group, lexicon: &Lexicon) -> u64 {
-    let (workers, others) = (group.workers() as u64, group.processes() as u64 - 1);
+    let workers = group.workers() as u64;
+    let others = group.processes() as u64 - 1;
     let words = if lexicon.user_words.is_empty() { 0 } else { USER_WORDS_BYTES };
     let connections = others * (workers * CONNECTION_BYTES + CONNECTION_BYTES);
     PROGRAM_BYTES + words + workers * WORKER_BYTES + connections

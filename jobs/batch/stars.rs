@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
 use super::verdicts::DecidedDocs;
+use runtime::output::each_encoded;
 use runtime::output::tables::{ClusterRow, ClusterTable, PairTable, WrittenPair};
 
 /// Member of a star on its way to the worker that reads the document.
@@ -151,17 +152,4 @@ impl StarWriter<'_, '_> {
         rows.finish()?;
         Ok(decisions)
     }
-}
-
-/// Calls `each` with values that are encoded in postcard's encoding one after the other.
-pub fn each_encoded<'a, T: Deserialize<'a>>(
-    mut encoded: &'a [u8],
-    mut each: impl FnMut(T) -> Result<()>,
-) -> Result<()> {
-    while !encoded.is_empty() {
-        let (value, rest) = postcard::take_from_bytes(encoded)?;
-        encoded = rest;
-        each(value)?;
-    }
-    Ok(())
 }

@@ -77,7 +77,8 @@ impl Tally {
         self.copies += copies.iter().filter(is_pair).count() as u64;
         for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
             self.samples.cluster(batch, cluster);
-            let (size, first) = (cluster.len() as u64, Reverse(cluster[0].cluster));
+            let size = cluster.len() as u64;
+            let first = Reverse(cluster[0].cluster);
             *self.cluster_sizes.entry(size).or_default() += 1;
             if self.largest.as_ref().is_none_or(|largest| (largest.0, largest.1) < (size, first)) {
                 self.largest = Some((size, first, batch.id(first.0).to_owned()));

@@ -65,7 +65,8 @@ impl DecidedDocs {
             measured,
             night: None,
         });
-        let (record, id) = (member.doc.record(), batch.id(member.doc));
+        let record = member.doc.record();
+        let id = batch.id(member.doc);
         let cluster = Some(batch.id(member.cluster)).filter(|_| member.cluster != stays);
         postcard::to_io(&StoredDecision { record, id, cluster, removal }, to)?;
         Ok(())

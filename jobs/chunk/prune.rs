@@ -9,10 +9,11 @@ use super::args::{ForgetArgs, PruneArgs};
 use super::chunk_use::{ChunkUse, ChunkUses};
 use super::store::{
     ChunkIndex, ChunkPack, ChunkPackWriter, ChunkStore, PackNumber, SnapshotManifest, freeze, frozen,
-    frozen_packs, living_claims, now, time_of_store,
+    frozen_packs, living_claims, time_of_store,
 };
 use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::{print, say};
+use runtime::clock::milliseconds_now;
 use runtime::output::{Lock, LockOwner, vanish};
 
 /// A pack is written again if more than one in this many of its bytes is unused, because no snapshot wants
@@ -52,9 +53,9 @@ pub(super) fn forget(args: &ForgetArgs, quiet: bool) -> Result<u8> {
     }
     if args.keep_last.is_some() || args.older_than.is_some() {
         let kept = args.keep_last.unwrap_or(0);
-        let oldest = args
-            .older_than
-            .map_or(u64::MAX, |age| now().saturating_sub(age.as_millis().try_into().unwrap_or(u64::MAX)));
+        let oldest = args.older_than.map_or(u64::MAX, |age| {
+            milliseconds_now().saturating_sub(age.as_millis().try_into().unwrap_or(u64::MAX))
+        });
         let snapshots = all_snapshots(&store)?;
         let old = snapshots.iter().rev().skip(kept).filter(|snapshot| snapshot.time < oldest);
         gone.extend(old.map(|snapshot| snapshot.name.clone()));
@@ -88,7 +89,8 @@ pub(super) fn prune(args: &PruneArgs, quiet: bool) -> Result<u8> {
     }
     let name = format!("store \"{}\"", args.store);
     let lock = Lock::take(&store.store, &store.path_of("_temporary"), &name, LockOwner::of_this_process())?;
-    let (store_of_lock, own) = (store.store.clone(), lock.own());
+    let store_of_lock = store.store.clone();
+    let own = lock.own();
     lock.beat(move |error| {
         // Only the first error is reported.
         drop(vanish(store_of_lock.as_ref(), &own));
@@ -112,7 +114,8 @@ fn prune_locked(store: &ChunkStore, lock: &Lock, quiet: bool) -> Result<u8> {
     if !wanted.is_empty() {
         freeze(store, wanted)?;
     }
-    let (mut ready, mut waiting) = (Vec::new(), None);
+    let mut ready = Vec::new();
+    let mut waiting = None;
     for (path, frozen) in frozen(store)? {
         let living = living_claims(store)?;
         // The prune that has frozen them may have died before it could read the claims.

@@ -131,7 +131,9 @@ fn describe(
 
 /// Describes an input.
 fn content(input: &Input, census: &Census) -> String {
-    let (files, splits, bytes) = (input.plan.files.len(), input.plan.splits.len(), input.plan.bytes());
+    let files = input.plan.files.len();
+    let splits = input.plan.splits.len();
+    let bytes = input.plan.bytes();
     let Census { documents, text_bytes, rejected } = census;
     format!(
         "Input: {files} files, {bytes} bytes, {splits} splits; {documents} documents, {text_bytes} bytes of text, \
@@ -176,7 +178,8 @@ fn estimates(
     if found.input.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.input.docs)).into());
     }
-    let (read, all) = (found.input.docs as f64, census.documents as f64);
+    let read = found.input.docs as f64;
+    let all = census.documents as f64;
     let once = 1.0 / sample.share();
     let twice = once * once;
     let copies: Vec<(DocId, DocId)> = matches.iter().flat_map(|of| &of.copies).copied().collect();

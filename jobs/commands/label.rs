@@ -87,7 +87,8 @@ fn merge(names: &[String], file_name: &str, file: &ReportFile) -> Result<u8> {
         kappa.map_or("not defined, since all labels are the same".to_owned(), |kappa| format!("{kappa:.3}"));
     let agreed =
         merged.rows.iter().filter(|row| row.merged.iter().all(|label| *label == row.merged[0])).count();
-    let (pairs, files) = (merged.rows.len(), named.len());
+    let pairs = merged.rows.len();
+    let files = named.len();
     writeln!(
         io::stdout(),
         "{pairs} pairs, {files} files, {agreed} pairs with one label in all; Fleiss' kappa {kappa}"

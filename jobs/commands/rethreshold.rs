@@ -121,7 +121,10 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         (&args.new_output, &args.output_args),
         serde_json::to_value(configuration)?,
     );
-    let (guards, max_rejects, report, companion) = (&args.guards, None, args.report, None);
+    let guards = &args.guards;
+    let max_rejects = None;
+    let report = args.report;
+    let companion = None;
     let dedup = DedupJob { job: &job, options: &options, guards, max_rejects, report, companion };
     let begun = dedup.begin()?;
     let result = begun.work(|folder| write(&dedup, folder, &finished, args.threshold));
@@ -135,7 +138,8 @@ fn write(
     finished: &Finished,
     threshold: Similarity,
 ) -> Result<JobEnd<Summary>> {
-    let (run, options) = (&dedup.job.run, dedup.options);
+    let run = &dedup.job.run;
+    let options = dedup.options;
     let lexicon = finished.lexicon()?;
     let statistics = corpus_counts::of_output(dedup.job.stores, &finished.uri, &options.method, &lexicon)?;
     corpus_counts::write(folder, &options.method, &lexicon, &statistics)?;

@@ -73,7 +73,8 @@ impl TextLayout {
         let (a, b) = (visible(a), visible(b));
         let (a, b) = (words(&a), words(&b));
         let ops = differences(&a, &b);
-        let (mut lines, mut pieces) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let mut lines = Vec::new();
+        let mut pieces = [Vec::new(), Vec::new()];
         for (at, op) in ops.iter().enumerate() {
             let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
             if !matches!(op, DiffOp::Equal { .. }) {
@@ -130,7 +131,9 @@ impl TextLayout {
     /// Wraps pieces into one or more lines of exactly the width of a column.
     fn wrap(&self, pieces: &[Stretch]) -> Vec<String> {
         let column = self.column();
-        let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
+        let mut lines = Vec::new();
+        let mut line = String::new();
+        let mut used = 0;
         for (text, style) in pieces {
             line.push_str(&style.render().to_string());
             for character in text.graphemes(true) {

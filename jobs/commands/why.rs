@@ -133,7 +133,8 @@ impl Why<'_> {
                 && removed_for == Some(other.id.as_str())
                 && self.finished.is_reference(other.place);
         })?;
-        let (mut pairs, mut count) = (Vec::new(), 0);
+        let mut pairs = Vec::new();
+        let mut count = 0;
         self.finished.pairs(|pair| {
             if pair.places.0 == member.place || pair.places.1 == member.place {
                 count += 1;

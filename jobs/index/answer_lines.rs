@@ -23,12 +23,14 @@ pub(super) fn acknowledge(answer: QueryAnswer) -> Result<()> {
     written.context("could not write an answer, though its document may have been added")
 }
 
-/// Says how many records were rejected, and which was the first, even to those who want only errors. Returns the exit code.
-pub(super) fn code(rejects: &Rejects, input: &Input) -> Result<u8> {
+/// Warns of rejected records, even those who want only errors: how many there are, and which is the first. Returns the exit code.
+pub(super) fn warn_of_rejects(rejects: &Rejects, input: &Input) -> u8 {
     if rejects.faults() == 0 {
-        return Ok(0);
+        return 0;
     }
-    let first = rejects.first_in_words(&input.plan, &input.reading)?;
-    say(format_args!("warning: {} records were rejected; the first: {first}", rejects.faults()));
-    Ok(3)
+    // If its line cannot be found any more, all is done nevertheless.
+    let first = rejects.first_in_words(&input.plan, &input.reading).ok().flatten();
+    let first = first.map_or(String::new(), |first| format!("; the first: {first}"));
+    say(format_args!("warning: {} records were rejected{first}", rejects.faults()));
+    3
 }

@@ -120,7 +120,8 @@ impl IndexFolder {
         let Some(topic) = self.topics.get(topic) else { return Ok(()) };
         let mut reader = TopicReader::of_writer(topic)?;
         // Documents are in the order of their times.
-        let (mut oldest, mut end) = (topic.oldest, topic.next());
+        let mut oldest = topic.oldest;
+        let mut end = topic.next();
         while oldest < end {
             let middle = oldest.midpoint(end);
             match reader.doc_from(middle)? {

@@ -4,10 +4,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
-use super::prepare::seconds_now;
 use super::topics::{IndexedDoc, Topic, TopicReader};
-#[cfg(feature = "cli")]
 use runtime::cli::terminal::print;
+#[cfg(feature = "cli")]
+use runtime::clock::seconds_now;
 
 /// Number of documents of a part.
 const AT_ONCE: usize = 1000;
@@ -45,7 +45,8 @@ pub(super) fn export_part(
     part.next = each_of_part(topic, from, u64::MAX, |doc| {
         if stays(doc.number) {
             let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
-            let (age, priority) = (now.saturating_sub(doc.time), texts.priority(doc.number)?.number());
+            let age = now.saturating_sub(doc.time);
+            let priority = texts.priority(doc.number)?.number();
             let line = DocLine { id: doc.id, age, text, priority };
             serde_json::to_writer(&mut part.lines, &line)?;
             part.lines.push(b'\n');

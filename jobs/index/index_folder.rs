@@ -158,7 +158,8 @@ impl IndexFolder {
         self.topics.values().try_for_each(Topic::remove_strangers)?;
         let floor = self.log_floor()?;
         self.floor = floor;
-        let (store, path) = (Arc::clone(&self.store), self.path.clone());
+        let store = Arc::clone(&self.store);
+        let path = self.path.clone();
         store.remove(&format!("{path}/{DROPPED}"))?;
         let (folder, mut replay) = self.replay();
         let (mut log, torn) = LogWriter::open(&folder, floor.from, |number, record| {

@@ -113,7 +113,9 @@ fn run_worker<W, T>(
 /// Those of reading, and an error when records were rejected and none was read.
 fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<Rejects> {
     let at = progress.worker_at(0, Stage::Read);
-    let (mut rejects, mut docs, mut turn) = (Rejects::default(), 0, 0);
+    let mut rejects = Rejects::default();
+    let mut docs = 0;
+    let mut turn = 0;
     for (number, split) in input.plan.numbered() {
         let read = at.split(number, split.uri(), || {
             let mut reader = SplitReader::new(number, split, &input.reading, &at);

@@ -1,7 +1,5 @@
 //! Prepares documents for an index.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use operators::DocBatch;
 use operators::method::{KeptKeys, Method};
 
@@ -44,9 +42,4 @@ impl PreparedDoc {
         let keys = index.keys.of_fingerprint(fingerprint)?;
         Some(PreparedDoc { id: id.to_owned(), keys, ..PreparedDoc::default() })
     }
-}
-
-/// Returns the time in seconds since 1970.
-pub(super) fn seconds_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{GatheredClusters, ValueShuffle, owner};
+use operators::flow::{GatheredClusters, ValueShuffle, reader_of};
 use operators::incremental::ChangedClusters;
 use operators::{DocId, Matches, Member, Sides, SpillBudget, Spool, pack_apart};
 use serde::{Deserialize, Serialize};
@@ -19,11 +19,11 @@ use crate::state::{
 use batch::decide::Decided;
 use batch::keep::KeepOrder;
 use batch::options::DedupOptions;
-use batch::stars::{StarEncoder, StarWriter, by_survivor, each_encoded};
+use batch::stars::{StarEncoder, StarWriter, by_survivor};
 use batch::tally::Tally;
 use batch::verdicts::DecidedDocs;
-use runtime::output::OutputFolder;
 use runtime::output::tables::{ClusterTable, CorrectionRow, CorrectionTable, PairTable, PairsOf};
+use runtime::output::{OutputFolder, each_encoded};
 
 /// Rules by which the clusters of a night are decided, the folder of the tables, and the state.
 pub(crate) struct NightDecider {
@@ -109,7 +109,8 @@ impl NightDecider {
         let mut tally = Tally::default();
         let mut value = Vec::new();
         let (mut rows, mut dead_texts, mut succeeded) = (StateRows::default(), Vec::new(), Vec::new());
-        let (docs, change) = (&self.night.docs, self.night.change());
+        let docs = &self.night.docs;
+        let change = self.night.change();
         let is_new = |doc: DocId| doc >= change.first_new;
         let members = clusters.decide(worker, |batch, send| -> Result<()> {
             let went = match change.may_reverse_decisions() {
@@ -161,10 +162,10 @@ impl NightDecider {
     }
 
     /// Writes corrections in the order of their documents, which the clusters have not: which documents are in one depends on the
-    /// matches that were found, and so on the number of workers. They are kept until all clusters are decided, since one channel is open at a
+    /// matches that were found, and so on the number of workers. The corrections are kept until all clusters are decided, since one channel is open at a
     /// time. Returns the number of rows of this worker.
     fn write_corrections(&self, worker: &mut Worker, found: &Spool<u8>) -> Result<u64> {
-        let mut sent = ValueShuffle::new(worker, "Corrections", owner, &self.spill);
+        let mut sent = ValueShuffle::new(worker, "Corrections", reader_of, &self.spill);
         found.scan(|doc, row| {
             sent.send(worker, (doc, DocId::default()), row);
             anyhow::Ok(())

@@ -38,7 +38,9 @@ pub(super) fn export(folder: &StateFolder, manifest: &StateManifest, output: &st
     let mut names = docs.cursor(StateTable::Documents);
     let file = cluster::path_of_text(output);
     let file = File::create(&file).with_context(|| format!("could not create \"{output}\""))?;
-    let (mut writer, mut rows, mut count) = (None, Vec::new(), 0);
+    let mut writer = None;
+    let mut rows = Vec::new();
+    let mut count = 0;
     let mut file = Some(file);
     loop {
         let row = documents.next_row()?.map(|row| (row.words[0], row.words[1], row.bytes.to_vec()));

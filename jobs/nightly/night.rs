@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use cluster::{Group, Stores};
 use datasets::Reading;
 use operators::DocId;
+use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -96,15 +97,7 @@ impl<'a> Night<'a> {
             false => args.options.input.plan(&stores, &args.inputs)?,
         };
         let reading = of_dedup.reading(&plan)?;
-        if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
-            bail!(WrongUse(format!("the input \"{}\" lies in the state \"{}\"", file.path, state.uri)));
-        }
-        if stores.lies_in(args.output()?, &state.uri)? {
-            bail!(WrongUse(format!("the output \"{}\" lies in the state \"{}\"", args.output()?, state.uri)));
-        }
-        if stores.lies_in(&state.uri, args.output()?)? {
-            bail!(WrongUse(format!("the state \"{}\" lies in the output \"{}\"", state.uri, args.output()?)));
-        }
+        refuse_nested(&stores, &plan, args.output()?, &state)?;
         check_same_input(&plan, group)?;
         let name = args.name()?;
         let input = hash_of_input(&plan, &withdrawn)?;
@@ -132,7 +125,9 @@ impl<'a> Night<'a> {
 
     /// Runs the night. Returns the exit code: 0, or 3 if records were rejected.
     pub fn run(self) -> Result<u8> {
-        let (uri, wait, mut claimed) = (self.args.state()?, self.args.wait(), None);
+        let uri = self.args.state()?;
+        let wait = self.args.wait();
+        let mut claimed = None;
         let pinned = self.args.options.pinned(&self.lexicon);
         let claim = |_| -> Result<_> {
             let folder = StateFolder::claim(&self.stores, uri, self.group, wait)?;
@@ -217,21 +212,14 @@ impl<'a> Night<'a> {
     fn run_with(self, folder: &Arc<StateFolder>, manifest: StateManifest) -> Result<u8> {
         let mut docs = EarlierDocs::open(folder, &manifest)?;
         docs.withdraw(self.docs_to_withdraw(&docs)?);
+        let statistics = self.given_statistics(folder, &manifest)?;
         let Night { common, group, args, lexicon, of_dedup, mut plan, reading, .. } = self;
         plan.first_split = docs.first_split();
-        let (options, output) = (&args.options, args.output()?);
+        let options = &args.options;
+        let output = args.output()?;
         let plan = Arc::new(plan);
         let local = options.input.local_folder();
         let spill = args.memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
-        let statistics = match (&manifest.statistics, options.statistics.as_deref()) {
-            (Some(of), _) => {
-                folder.check_statistics(of)?;
-                Some(format!("{}/{}", folder.uri.trim_end_matches('/'), of.file))
-            }
-            (None, given) => given.map(str::to_owned),
-        };
-        let read = |uri: String| corpus_counts::read(&self.stores, &uri, &options.method, &lexicon);
-        let statistics = statistics.map(read).transpose()?;
         let configuration =
             serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), &args.inputs)?)?;
         let key = match group.index() {
@@ -272,8 +260,11 @@ impl<'a> Night<'a> {
             withdrawn: state.docs.going().len() as u64,
             ..NightEntry::default()
         };
-        let (options, guards, max_rejects) = (&of_dedup, &args.guards, args.max_rejects);
-        let (report, companion) = (args.report, Some(&commit as &dyn Companion));
+        let options = &of_dedup;
+        let guards = &args.guards;
+        let max_rejects = args.max_rejects;
+        let report = args.report;
+        let companion = Some(&commit as &dyn Companion);
         let dedup = DedupJob { job: &job, options, guards, max_rejects, report, companion };
         let begun = dedup.begin()?;
         let work = NightWork {
@@ -290,6 +281,20 @@ impl<'a> Night<'a> {
             None => work.search_and_write(folder, statistics, spill),
         });
         job.end(begun, result)
+    }
+
+    /// Reads the statistics of the state, or those that the user has given.
+    fn given_statistics(&self, folder: &StateFolder, manifest: &StateManifest) -> Result<Option<Statistics>> {
+        let options = &self.args.options;
+        let uri = match (&manifest.statistics, options.statistics.as_deref()) {
+            (Some(of), _) => {
+                folder.check_statistics(of)?;
+                Some(format!("{}/{}", folder.uri.trim_end_matches('/'), of.file))
+            }
+            (None, given) => given.map(str::to_owned),
+        };
+        let read = |uri: String| corpus_counts::read(&self.stores, &uri, &options.method, &self.lexicon);
+        uri.map(read).transpose()
     }
 
     /// Returns the documents with the withdrawn ids, in order. Warns of ids that no document has.
@@ -313,6 +318,21 @@ impl<'a> Night<'a> {
         going.dedup();
         Ok(going)
     }
+}
+
+/// Returns an error if an input or the output lies in the state, or the state in the output.
+fn refuse_nested(stores: &Stores, plan: &Plan, output: &str, state: &StateFolder) -> Result<()> {
+    let uri = &state.uri;
+    if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
+        bail!(WrongUse(format!("the input \"{}\" lies in the state \"{uri}\"", file.path)));
+    }
+    if stores.lies_in(output, uri)? {
+        bail!(WrongUse(format!("the output \"{output}\" lies in the state \"{uri}\"")));
+    }
+    if stores.lies_in(uri, output)? {
+        bail!(WrongUse(format!("the state \"{uri}\" lies in the output \"{output}\"")));
+    }
+    Ok(())
 }
 
 /// Returns the documents with the id of a line. If none has it byte for byte, a CR at its end belongs to the line break.

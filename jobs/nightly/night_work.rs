@@ -47,7 +47,7 @@ impl NightWork<'_> {
     ) -> Result<JobEnd<Summary>> {
         let NightWork { dedup, args, lexicon, mut state, mut manifest, mut night, commit } = self;
         let (run, method) = (&dedup.job.run, &args.options.method);
-        let statistics = corpus_counts::given_or_counted(statistics, method, lexicon, run)?;
+        let statistics = corpus_counts::count_unless_given(statistics, method, lexicon, run)?;
         let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
         let of_run = outputs.secret(&run.group)?;
         let secret = if manifest.nights.is_empty() { of_run } else { Secret::of_words(manifest.secret) };
@@ -73,7 +73,9 @@ impl NightWork<'_> {
         mapped.search.leaders = Some(Arc::clone(&keep));
         let decider =
             NightDecider::new(folder, state.clone(), before, keep, &args.options, dedup.options, &spill);
-        let (progress, of_worker, budget) = (Arc::clone(&run.progress), state.clone(), spill.clone());
+        let progress = Arc::clone(&run.progress);
+        let of_worker = state.clone();
+        let budget = spill.clone();
         let of_workers = run.group.run(move |worker| {
             let at = progress.worker(worker.index());
             let mut earlier = StateSearch::new(&of_worker, &budget);
@@ -83,7 +85,9 @@ impl NightWork<'_> {
         })?;
         run.progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
 
-        let (mut counts, mut parts, mut rows) = (vec![found], Vec::new(), Vec::new());
+        let mut counts = vec![found];
+        let mut parts = Vec::new();
+        let mut rows = Vec::new();
         for (found, NightDecided { decided, of_state }, runs) in of_workers {
             counts.push(found);
             parts.push(decided);

@@ -26,14 +26,15 @@ impl Partitions {
     /// [`WrongUse`] when the folder has no partition at all, complete or not.
     pub fn new(stores: &Stores, root: &str, key: &str) -> Result<Self> {
         let (store, path) = stores.locate(root)?;
-        let (mut partitions, mut seen) = (Vec::new(), false);
+        let mut partitions = Vec::new();
+        let mut seen = false;
         for child in store.children(path.trim_end_matches('/'))? {
             let name = child.name().to_owned();
             if !child.directory || !name.strip_prefix(key).is_some_and(|rest| rest.starts_with('=')) {
                 continue;
             }
             seen = true;
-            let path = child.path.trim_end_matches('/');
+            let path = &child.path;
             if store.exists(&format!("{path}/{SUCCESS}"))? {
                 let uri = format!("{}/{name}", root.trim_end_matches('/'));
                 partitions.push(Partition { name, uri, empty: store.list(path)?.is_empty() });

@@ -130,7 +130,8 @@ impl PaperPage {
     fn html(&self, trials: &Trials, name: &str) -> Result<String> {
         let row = |claim: &Claim| {
             let Claim { claim, published, measured, verdict, because, runs } = claim;
-            let (verdict, runs) = (verdict.name().to_owned(), listed(runs));
+            let verdict = verdict.name().to_owned();
+            let runs = listed(runs);
             vec![claim.clone(), published.clone(), measured.clone(), verdict, because.clone(), runs]
         };
         let table = |caption: &str, head: &[&'static str], rows| {

@@ -136,7 +136,8 @@ fn measured_by_features(
             for number in 0..texts {
                 let mut pairs =
                     PairClassifier::new(spec.method(&Lexicon::default(), &Statistics::default(), None)?);
-                let (text, other) = (article_of(CHARS, seed + number), article_of(CHARS, !(seed + number)));
+                let text = article_of(CHARS, seed + number);
+                let other = article_of(CHARS, !(seed + number));
                 let first = pairs.add(&text.iter().collect::<String>());
                 for (sum, changed) in sums.iter_mut().zip(CHANGED) {
                     let mut copy = text.clone();
@@ -172,7 +173,8 @@ fn figure_4(trials: &mut Trials, page: &mut PaperPage, figures: &Value, run: Run
     let (of_chars, by_features) = measured_by_features(trials)?;
     let straight = |points: &[(f64, f64)]| {
         // The middle of a straight line is the mean of its ends.
-        let (first, last) = (points[0], points[points.len() - 1]);
+        let first = points[0];
+        let last = points[points.len() - 1];
         points
             .iter()
             .all(|(x, y)| (first.1 + (last.1 - first.1) * (x - first.0) / (last.0 - first.0) - y).abs() < 5.0)

@@ -23,7 +23,8 @@ pub(super) struct SampledPair {
 /// Draws pairs, identical ones too. Returns the number of all pairs, and those drawn.
 pub(super) fn sample_pairs(output: &Path, count: usize, seed: u64) -> Result<(u64, Vec<SampledPair>)> {
     let finished = Finished::open(&Stores::new(), &text_of_path(output.as_os_str()))?;
-    let (mut all, mut drawn) = (0, BTreeMap::new());
+    let mut all = 0;
+    let mut drawn = BTreeMap::new();
     finished.pairs(|pair| {
         let (a, b) = pair.places;
         drawn.insert((hash::spread(a.0 ^ hash::spread(b.0 ^ hash::spread(seed))), a, b), pair);

@@ -54,7 +54,8 @@ impl LabelledTexts {
         let Truth::Judged(judged) = &labels.truth else {
             bail!(WrongUse(format!("\"{file}\" does not say of pairs whether they are the same")));
         };
-        let (inputs, output) = (trials.quoted_input()?, trials.work("read"));
+        let inputs = trials.quoted_input()?;
+        let output = trials.work("read");
         trials.command(&format!("dedup {inputs} {output} --overwrite --quiet --method exact"), false)?;
         let finished =
             Finished::open(&Stores::new(), &text_of_path(trials.folder().join(&output).as_os_str()))?;

@@ -133,10 +133,8 @@ fn figures_1_and_2(page: &mut PaperPage, by_way: &[(&str, Vec<RetrievalRun>)], e
     let times = |from: u64, to: u64| from as f64 / to.max(1) as f64;
     let distribution = if even { "with the folded hash" } else { "on a bad distribution (fold=lower)" };
     let last = linear.len() - 1;
-    let (fewer, faster) = (
-        times(comparisons(&linear[last]), comparisons(&recursive[last])),
-        linear[last].cpu_seconds / recursive[last].cpu_seconds.max(1e-3),
-    );
+    let fewer = times(comparisons(&linear[last]), comparisons(&recursive[last]));
+    let faster = linear[last].cpu_seconds / recursive[last].cpu_seconds.max(1e-3);
     page.claims.push(Claim {
         claim: format!("Figure 1, {distribution}: the improved method makes far fewer comparisons than the traditional one"),
         published: if even {

@@ -7,15 +7,13 @@
 #![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command line uses the rest"))]
 
 pub mod cli;
+pub mod clock;
 pub mod corpus;
 pub mod launch;
 pub mod output;
 pub mod progress;
 pub mod report;
 
-#[cfg(feature = "cli")]
-#[cfg(feature = "cli")]
-use crate::cli::headings::RESOURCES;
 use std::sync::Arc;
 use std::{env, fmt, process};
 
@@ -26,6 +24,8 @@ use cluster::{Group, Limits};
 use operators::method::Spec;
 use xxhash_rust::xxh3::xxh3_128;
 
+#[cfg(feature = "cli")]
+use cli::headings::RESOURCES;
 use launch::build_identity::hash_of_program;
 use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
 use progress::show_warnings;

@@ -293,7 +293,8 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     let addresses = listeners.each_ref().map(|one| one.local_addr().expect("an address").to_string());
     drop(listeners);
-    let (addresses, barrier) = (&addresses, &Barrier::new(3));
+    let addresses = &addresses;
+    let barrier = &Barrier::new(3);
     let process = move |index: usize| {
         let membership = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");

@@ -39,7 +39,8 @@ struct Model {
 
 impl Model {
     fn of(corpus: &str) -> Self {
-        let (mut chars, mut texts) = (Vec::new(), vec![0]);
+        let mut chars = Vec::new();
+        let mut texts = vec![0];
         for line in corpus.lines().filter(|line| !line.is_empty()) {
             chars.extend(line.chars());
             texts.push(chars.len());
@@ -64,14 +65,16 @@ impl Model {
             Some((least, most)) => least + random.below(most - least + 1),
             None => self.texts[like + 1] - self.texts[like],
         };
-        let (mut text, mut at) = (Vec::with_capacity(wanted), random.below(self.chars.len()));
+        let mut text = Vec::with_capacity(wanted);
+        let mut at = random.below(self.chars.len());
         while text.len() < wanted {
             let copied = (2 + random.below(6)).min(wanted - text.len()).min(self.chars.len() - at);
             text.extend(&self.chars[at..at + copied]);
             at += copied;
             if let Some(context) = text.len().checked_sub(CONTEXT) {
                 let hash = hash(&text[context..]);
-                let (from, to) = (self.starts[hash] as usize, self.starts[hash + 1] as usize);
+                let from = self.starts[hash] as usize;
+                let to = self.starts[hash + 1] as usize;
                 if from < to {
                     at = self.places[from + random.below(to - from)] as usize;
                 }
@@ -99,7 +102,8 @@ fn main() {
     let length = |at: usize| arguments.get(at).map(|length| length.parse().expect("a number of characters"));
     let lengths = length(3).zip(length(4));
     let mut random = Random(0x0DDB_1A5E);
-    let (mut window, mut out) = (Vec::<Vec<char>>::new(), BufWriter::new(stdout().lock()));
+    let mut window = Vec::<Vec<char>>::new();
+    let mut out = BufWriter::new(stdout().lock());
     for number in 0..documents {
         let text = match random.below(10) {
             7 | 8 if !window.is_empty() => window[random.below(window.len())].clone(),

@@ -82,7 +82,8 @@ fn insert(index: &mut IndexFolder, numbers: std::ops::Range<u64>, group: u64) {
 /// Asks about documents that are there but for two bits, and about others that are not, and prints how long it takes.
 fn query(index: &IndexFolder, documents: u64, name: &str) {
     for (kind, is_there) in [("near", true), ("absent", false)] {
-        let (mut times, mut found) = (Vec::new(), 0);
+        let mut times = Vec::new();
+        let mut found = 0;
         let (seconds, ()) = timed(|| {
             for at in 0..QUERIES {
                 let number = spread(at ^ 0x5555) % documents;

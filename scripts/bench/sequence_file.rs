@@ -55,9 +55,12 @@ fn make(folder: &Path) {
     let (mut none, mut zstd) = (create("none.seq"), create("block-zstd.seq"));
     none.write_all(&header(None)).expect("space");
     zstd.write_all(&header(Some("org.apache.hadoop.io.compress.ZStandardCodec"))).expect("space");
-    let (mut record, mut since_sync, mut block) = (0u64, 0, [const { Vec::new() }; 4]);
+    let mut record = 0u64;
+    let mut since_sync = 0;
+    let mut block = [const { Vec::new() }; 4];
     texts(&format!("{data}/corpora/mixed.parquet"), "parquet", |text| {
-        let (key, mut value) = (record.to_be_bytes(), Vec::new());
+        let key = record.to_be_bytes();
+        let mut value = Vec::new();
         vint(&mut value, text.len());
         value.extend_from_slice(text.as_bytes());
         record += 1;

@@ -210,7 +210,8 @@ fn by_keys(worker: &mut Worker, documents: u64, per_thousand: u64) {
         docs.iter().for_each(|&(doc, word)| view.insert_key(doc, (word, word)));
         view.commit(worker).len()
     };
-    let (all, before) = (docs(0, documents), ALLOCATED.current_usage());
+    let all = docs(0, documents);
+    let before = ALLOCATED.current_usage();
     let (seconds, changed) = timed(|| insert(&all, worker));
     let bytes = (ALLOCATED.current_usage() - before) as u64 / documents;
     println!(
@@ -294,7 +295,9 @@ impl MeasuredView for ByHand {
     }
 
     fn commit(&mut self) -> usize {
-        let (mut seen, mut matches, mut changed) = (HashSet::new(), Matches::default(), 0);
+        let mut seen = HashSet::new();
+        let mut matches = Matches::default();
+        let mut changed = 0;
         for start in std::mem::take(&mut self.touched) {
             let mut open = vec![start];
             while let Some(doc) = open.pop() {
@@ -313,7 +316,8 @@ impl MeasuredView for ByHand {
         let decided: HashMap<DocId, Removed> =
             decided.into_iter().filter_map(|member| Some((member.doc, member.removed?))).collect();
         for doc in seen {
-            let (before, after) = (self.removed.get(&doc), decided.get(&doc));
+            let before = self.removed.get(&doc);
+            let after = decided.get(&doc);
             changed += usize::from(before != after);
             match after {
                 Some(removed) => _ = self.removed.insert(doc, *removed),

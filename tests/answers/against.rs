@@ -157,7 +157,8 @@ pub fn check(here: &Folder, output: &str, answer: &Answer, input: &[Doc], what: 
 fn decisions_and_pairs_are_those_of_comparing_every_document_with_every_other() {
     let mut removed = BTreeMap::<&str, usize>::new();
     for seed in 0..4 {
-        let (here, mut random) = (Folder::new(), Random(seed));
+        let here = Folder::new();
+        let mut random = Random(seed);
         let all = texts(&mut random, 150);
         let reference = write(&here, "ref", &all[..40]);
         let input = write(&here, "in", &all[40..]);
@@ -204,7 +205,8 @@ fn contained(a: &str, b: &str) -> f64 {
 
 #[test]
 fn every_item_in_a_page_is_found_however_long_the_page_is() {
-    let (here, mut random) = (Folder::new(), Random(7));
+    let here = Folder::new();
+    let mut random = Random(7);
     let item = |_| {
         let chars = 20 + random.below(30);
         random.text(chars)
@@ -238,7 +240,8 @@ fn every_item_in_a_page_is_found_however_long_the_page_is() {
 
 #[test]
 fn a_higher_threshold_makes_what_a_search_with_it_would() {
-    let (here, mut random) = (Folder::new(), Random(3));
+    let here = Folder::new();
+    let mut random = Random(3);
     let all = texts(&mut random, 200);
     write(&here, "ref", &all[..60]);
     write(&here, "in", &all[60..]);

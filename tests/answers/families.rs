@@ -25,7 +25,8 @@ fn families(seed: u64, size: usize) -> Vec<String> {
         texts.push(format!("{template}共{}人，其中{}人在{}区", 17 * number, 10 + number % 7, number % 30));
     }
     for number in 0..size / 2 {
-        let (one, other) = (number % 9, 31 * number);
+        let one = number % 9;
+        let other = 31 * number;
         texts.push(format!("{template}2026年第{one}次，{other}人到了{}站", number % 4));
         texts.push(format!(
             "the train of 2026 with number {other} came {one} minutes late to station {}",
@@ -134,7 +135,9 @@ fn a_cluster_is_a_document_that_stays_and_those_that_go_for_it() {
     let rows = here.table("out/clusters");
     let mut of_clusters = Vec::new();
     for row in &rows {
-        let (id, cluster, kept) = (row[0].clone(), row[1].clone(), &row[2]);
+        let id = row[0].clone();
+        let cluster = row[1].clone();
+        let kept = &row[2];
         match kept.as_str() {
             "true" => assert_eq!(id, cluster),
             _ => of_clusters.push((id, cluster)),

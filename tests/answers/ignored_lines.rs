@@ -79,7 +79,8 @@ fn removed(here: &Folder, output: &str) -> BTreeMap<String, Value> {
 
 #[test]
 fn five_articles_under_one_navigation_stay_five() {
-    let (here, mut random) = (Folder::new(), Random(5));
+    let here = Folder::new();
+    let mut random = Random(5);
     let navigation = Site::new(&mut random, 40);
     let pages: Vec<_> = (0..5)
         .map(|number| {
@@ -160,7 +161,9 @@ fn the_output_is_the_same_for_any_workers_processes_and_memory() {
 fn texts_that_differ_in_ignored_lines_alone_are_similar_and_not_identical() {
     let here = Folder::new();
     let mut random = Random(2);
-    let (one, other, text) = (Site::new(&mut random, 9), Site::new(&mut random, 9), article(&mut random));
+    let one = Site::new(&mut random, 9);
+    let other = Site::new(&mut random, 9);
+    let text = article(&mut random);
     let mut pages = Vec::new();
     for number in 0..3 {
         for (name, site) in [("one", &one), ("other", &other)] {
@@ -250,7 +253,8 @@ fn a_killed_run_goes_on_with_its_own_lines_alone() {
 
 #[test]
 fn lines_of_a_reference_and_of_the_input_count_together() {
-    let (here, mut random) = (Folder::new(), Random(9));
+    let here = Folder::new();
+    let mut random = Random(9);
     let navigation = Site::new(&mut random, 60);
     let mut page = |name: &str| {
         let article = article(&mut random);

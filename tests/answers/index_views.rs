@@ -34,7 +34,8 @@ fn kept_by_dedup(here: &Folder, method: &str, policy: &str) -> BTreeSet<String> 
 fn a_view_keeps_what_dedup_of_the_export_keeps() {
     let characters = "simhash:features=char:2,hamming=8";
     for (seed, method) in (0..).zip(["auto", characters, "minhash"]) {
-        let (here, mut random) = (Folder::new(), Random(seed + 1));
+        let here = Folder::new();
+        let mut random = Random(seed + 1);
         corpus(&here, seed, 60);
         let all =
             sorted(ids(&[here.lines(".", "one.jsonl"), here.lines(".", "other.jsonl")].concat().join("\n")));
@@ -118,7 +119,8 @@ fn a_view_of_an_index_without_texts_is_what_dedup_of_the_corpus_keeps() {
     // Fingerprints within 3 bits have a file of their own.
     let methods = ["exact", "simhash:features=char:1", "simhash:features=char:2,hamming=8", tables];
     for (seed, method) in (0..).zip(methods) {
-        let (here, mut random) = (Folder::new(), Random(seed + 1));
+        let here = Folder::new();
+        let mut random = Random(seed + 1);
         corpus(&here, seed, 60);
         // Some texts are there twice, in other segments too.
         let copy = |line: &String| line.replacen("\"id\":\"", "\"id\":\"copy-", 1);

@@ -56,7 +56,8 @@ fn by_the_book(texts: &[String]) -> (BTreeSet<Edge>, u64) {
     let zhou = ZhouSpec::default().zhou(Features::Chars(1));
     let rows: Vec<_> = (0..).zip(texts).map(|(doc, text)| zhou.row(DocId(doc), text)).collect();
     let mut left: Vec<usize> = (0..rows.len()).collect();
-    let (mut edges, mut comparisons) = (BTreeSet::new(), 0);
+    let mut edges = BTreeSet::new();
+    let mut comparisons = 0;
     for byte in 0..4 {
         let value = |doc: usize| rows[doc].fingerprint.to_be_bytes()[byte];
         let mut kept: Vec<usize> = Vec::new();

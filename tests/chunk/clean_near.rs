@@ -9,7 +9,8 @@ use crate::support::{Folder, Random, Tree};
 fn changed(unit: &str, random: &mut Random) -> String {
     let mut chars: Vec<char> = unit.chars().collect();
     for _ in 0..=random.below(3) {
-        let (at, new) = (random.below(chars.len()), random.text(1).chars().next().unwrap());
+        let at = random.below(chars.len());
+        let new = random.text(1).chars().next().unwrap();
         match random.below(3) {
             0 => chars[at] = new,
             1 => drop(chars.remove(at)),
@@ -58,7 +59,10 @@ fn features(unit: &str, size: usize) -> BTreeSet<Vec<char>> {
 /// Compares every unit with every earlier one that stays. Returns those that go, and the number of those that match
 /// only units that go, and that of all matches.
 fn kin(texts: &[Text], unit: &str, min_chars: usize, size: usize, least: u64) -> (Kin, usize, u64) {
-    let (mut kin, mut seen, mut saved, mut all_matches) = (Kin::new(), HashMap::new(), 0, 0);
+    let mut kin = Kin::new();
+    let mut seen = HashMap::new();
+    let mut saved = 0;
+    let mut all_matches = 0;
     let mut order: Vec<(String, BTreeSet<Vec<char>>)> = Vec::new();
     let long = texts.iter().flat_map(|(_, text)| units(unit, text));
     let long = long.map(|unit| unit.trim().to_owned()).filter(|unit| unit.chars().count() >= min_chars);
@@ -67,7 +71,8 @@ fn kin(texts: &[Text], unit: &str, min_chars: usize, size: usize, least: u64) ->
             continue;
         }
         let own = features(&text, size);
-        let (mut best, mut matches) = ((0, ""), 0);
+        let mut best = (0, "");
+        let mut matches = 0;
         for (other, of_other) in &order {
             let shared = own.intersection(of_other).count();
             let similarity = shared as u64 * 1_000_000 / (own.len() + of_other.len() - shared) as u64;

@@ -71,7 +71,8 @@ fn an_export_has_the_text_of_each_file_in_every_format_however_many_work() {
 
 #[test]
 fn an_export_of_all_snapshots_lets_dedup_find_the_versions_of_a_text() {
-    let (here, mut random) = (Folder::new(), Random(12));
+    let here = Folder::new();
+    let mut random = Random(12);
     let mut paragraphs: Vec<String> = (0..40).map(|_| random.text(60)).collect();
     for version in 0..3 {
         paragraphs[version * 10] = random.text(60);

@@ -38,7 +38,8 @@ fn put(here: &Folder, store: &str, versions: &[Tree], without: &str) {
 
 #[test]
 fn a_file_and_a_folder_own_what_a_store_would_not_have_without_them() {
-    let (here, mut random) = (Folder::new(), Random(21));
+    let here = Folder::new();
+    let mut random = Random(21);
     let names = ["a/x.txt", "a/b/y.md", "a/b/z", "c/x.TXT", "d.txt"];
     let pieces: Vec<String> = (0..12).map(|_| random.text(3000)).collect();
     // Equal pieces are equal chunks often enough.
@@ -82,8 +83,8 @@ fn a_file_and_a_folder_own_what_a_store_would_not_have_without_them() {
         assert_eq!(number(&folders[name], "own_chunk_bytes"), all);
         assert_eq!(number(&folders[name], "new_chunk_bytes"), all);
         assert_eq!(number(&folders[name], "bytes"), sum(&files, "bytes"));
-        let (stored, packs) =
-            (number(&folders[name], "own_stored_bytes"), number(&stats(&here, "store"), "pack_bytes"));
+        let stored = number(&folders[name], "own_stored_bytes");
+        let packs = number(&stats(&here, "store"), "pack_bytes");
         assert!(stored < packs && packs < stored + 3000, "{stored} bytes of {packs}");
     }
     let table = here.run("chunk stats store --by folder").ends(0).stdout;
@@ -93,14 +94,16 @@ fn a_file_and_a_folder_own_what_a_store_would_not_have_without_them() {
 
 #[test]
 fn a_snapshot_that_is_forgotten_and_pruned_frees_what_it_owned() {
-    let (here, mut random) = (Folder::new(), Random(22));
+    let here = Folder::new();
+    let mut random = Random(22);
     for version in 0..3 {
         here.write("in/same", "same");
         here.write("in/text", random.text(20_000 * (version + 1)));
         here.run("chunk put store in").ends(0);
     }
     for name in snapshots(&here) {
-        let (row, before) = (rows(&here, "store", "snapshot").remove(&name).unwrap(), stats(&here, "store"));
+        let row = rows(&here, "store", "snapshot").remove(&name).unwrap();
+        let before = stats(&here, "store");
         here.run(&format!("chunk forget store {name}")).ends(0);
         let unused = number(&stats(&here, "store"), "unused_chunk_bytes");
         assert_eq!(unused, number(&row, "own_chunk_bytes"));

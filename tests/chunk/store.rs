@@ -66,7 +66,8 @@ pub fn restored(here: &Folder, store: &str, snapshot: &str) -> Tree {
 
 #[test]
 fn files_of_all_kinds_come_back_with_names_times_and_permissions() {
-    let (here, mut random) = (Folder::new(), Random(1));
+    let here = Folder::new();
+    let mut random = Random(1);
     let long: Vec<u8> = (0..17 << 20).map(|at: u32| ((at / 1000 * 7919) >> 3) as u8).collect();
     here.write("in/a.docx", docx(&paragraphs(&mut random, 300)));
     here.write("in/b/论文 1.pdf", pdf(&random.text(20_000)));
@@ -111,7 +112,8 @@ fn files_of_all_kinds_come_back_with_names_times_and_permissions() {
 
 #[test]
 fn revisions_take_little_space() {
-    let (here, mut random) = (Folder::new(), Random(2));
+    let here = Folder::new();
+    let mut random = Random(2);
     let mut text = paragraphs(&mut random, 2000);
     let mut last = 0;
     let mut bytes = 0;
@@ -152,7 +154,8 @@ fn round_trip(folder: &Path) -> (Folder, u64) {
     let here = Folder::new();
     copy_folder(folder, &here.path("in"));
     here.run("chunk put store in").ends(0);
-    let (files, expected) = (restored(&here, "store", "latest"), here.contents("in"));
+    let files = restored(&here, "store", "latest");
+    let expected = here.contents("in");
     assert_eq!(files.len(), expected.len());
     for (name, bytes) in &expected {
         assert!(files[&format!("in/{name}")] == *bytes, "{name} is another file");
@@ -173,7 +176,8 @@ fn real_and_hostile_files_come_back() {
 
 #[test]
 fn files_that_have_not_changed_are_made_of_the_chunks_that_they_had() {
-    let (here, mut random) = (Folder::new(), Random(11));
+    let here = Folder::new();
+    let mut random = Random(11);
     for name in ["b.docx", "d.docx"] {
         here.write(&format!("in/{name}"), docx(&paragraphs(&mut random, 30)));
     }

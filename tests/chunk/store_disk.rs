@@ -14,7 +14,8 @@ fn put_files(here: &Folder, folder: &str) -> Tree {
 /// The script runs in a mount namespace of its own, where `small` is a disk of 1 MB.
 #[test]
 fn a_put_on_a_full_disk_is_one_clear_error_and_costs_no_snapshot() {
-    let (here, mut random) = (Folder::new(), Random(8));
+    let here = Folder::new();
+    let mut random = Random(8);
     here.write("one/a.txt", random.text(20_000));
     here.write("large/random.bin", random.bytes(3 << 20));
     here.write("two/b.txt", random.text(20_000));

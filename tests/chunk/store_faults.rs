@@ -38,7 +38,8 @@ fn learn(here: &Folder, known: &mut BTreeMap<String, Tree>, expected: &Tree) {
 #[test]
 fn whatever_is_put_forgotten_pruned_and_killed_the_snapshots_are_what_was_put() {
     for seed in 0..4 {
-        let (here, mut random) = (Folder::new(), Random(seed));
+        let here = Folder::new();
+        let mut random = Random(seed);
         here.write("in/first", "first");
         here.run("chunk put store in").ends(0);
         let mut known = BTreeMap::new();
@@ -75,7 +76,8 @@ fn whatever_is_put_forgotten_pruned_and_killed_the_snapshots_are_what_was_put() 
 /// A put is stopped at each of its steps in turn, and meanwhile everything is forgotten and pruned.
 #[test]
 fn a_prune_takes_nothing_from_a_put_that_is_running() {
-    let (here, mut random) = (Folder::new(), Random(5));
+    let here = Folder::new();
+    let mut random = Random(5);
     for file in 0..5 {
         here.write(&format!("in/{file}.txt"), random.text(5000));
     }
@@ -109,7 +111,8 @@ fn a_prune_takes_nothing_from_a_put_that_is_running() {
 /// was not heard of for a week, so a prune takes it for dead.
 #[test]
 fn a_put_that_a_prune_took_for_dead_ends_with_an_error_and_without_a_snapshot() {
-    let (here, mut random) = (Folder::new(), Random(7));
+    let here = Folder::new();
+    let mut random = Random(7);
     for file in 0..3 {
         here.write(&format!("in/{file}.txt"), random.text(5000));
     }
@@ -162,7 +165,8 @@ fn a_put_that_a_prune_took_for_dead_ends_with_an_error_and_without_a_snapshot() 
 #[test]
 fn snapshots_are_kept_in_the_order_of_their_puts_whatever_the_clocks_say() {
     let here = Folder::new();
-    let (library, day) = (library(&here), 24 * 3600);
+    let library = library(&here);
+    let day = 24 * 3600;
     let mut names = Vec::new();
     for (version, seconds) in [0, 30 * day, -30 * day, 0].into_iter().enumerate() {
         here.write("in/x", format!("version {version}"));
@@ -183,7 +187,8 @@ fn snapshots_are_kept_in_the_order_of_their_puts_whatever_the_clocks_say() {
 
 #[test]
 fn every_flipped_bit_is_named_and_costs_no_other_file() {
-    let (here, mut random) = (Folder::new(), Random(6));
+    let here = Folder::new();
+    let mut random = Random(6);
     here.write("in/a.docx", docx(&[random.text(200)]));
     here.write("in/b.txt", random.text(200));
     here.run("chunk put store in").ends(0);
@@ -191,7 +196,8 @@ fn every_flipped_bit_is_named_and_costs_no_other_file() {
     let all = here.contents("store");
     for (name, bytes) in &all {
         for _ in 0..8 {
-            let (mut damaged, at) = (bytes.clone(), random.below(bytes.len()));
+            let mut damaged = bytes.clone();
+            let at = random.below(bytes.len());
             damaged[at] ^= 1 << random.below(8);
             here.write(&format!("store/{name}"), &damaged);
             let check = here.run("chunk check store --read-data");

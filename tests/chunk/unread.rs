@@ -27,7 +27,8 @@ fn files_that_cannot_be_read_are_named_and_all_others_are_put() {
     wait_until_stopped(put.id());
     fs::remove_file(here.path("in/gone")).unwrap();
     signal(put.id(), "CONT");
-    let (ended, mut said) = (put.wait().unwrap(), String::new());
+    let ended = put.wait().unwrap();
+    let mut said = String::new();
     put.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(ended.code(), Some(3), "{said}");
     for name in ["in/lost\" is not put", "in/gone\" is not put", "2 files or folders could not be read"] {

@@ -298,7 +298,9 @@ fn of_a_gzip_file_that_breaks_off_all_before_the_damage_is_there() {
     here.write("b.jsonl.gz", &gzip);
 
     // One byte at a time, so that no partly filled buffer hides any.
-    let (mut decoded, mut decoder, mut byte) = (Vec::new(), GzDecoder::new(&gzip[..]), [0]);
+    let mut decoded = Vec::new();
+    let mut decoder = GzDecoder::new(&gzip[..]);
+    let mut byte = [0];
     let broken = loop {
         match decoder.read(&mut byte) {
             Ok(read) => decoded.extend_from_slice(&byte[..read]),

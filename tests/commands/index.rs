@@ -107,7 +107,8 @@ const STEPS: [&str; 7] = ["create", "write", "finish", "settle", "remove", "sync
 
 #[test]
 fn a_killed_index_keeps_what_it_has_acknowledged() {
-    let (here, mut random) = (Folder::new(), Random(5));
+    let here = Folder::new();
+    let mut random = Random(5);
     let texts = [(); 12].map(|()| random.text(40));
     let docs = |from: usize| {
         json_lines(
@@ -141,7 +142,8 @@ fn a_killed_index_keeps_what_it_has_acknowledged() {
                 copy_folder(&here.path(&format!("before-{at}")), &here.path("ix"));
                 let mut command = here.command(&steps[at]);
                 let killed = run(command.env("DEDUP_FAULT", format!("0 {point} {number} kill")));
-                let (done, after) = (acknowledged(&killed), ids(&here, "ix"));
+                let done = acknowledged(&killed);
+                let after = ids(&here, "ix");
                 assert!(
                     done.iter().all(|id| after.contains(id)),
                     "{at} {point} {number}: {done:?} {after:?}"

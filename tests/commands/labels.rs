@@ -204,7 +204,9 @@ fn tune_says_what_a_method_never_compares() {
 
 /// Makes families of texts: each has a base, and the base with a few characters changed.
 fn families() -> (Folder, Vec<Doc>) {
-    let (here, mut random, mut docs) = (Folder::new(), Random(5), Vec::new());
+    let here = Folder::new();
+    let mut random = Random(5);
+    let mut docs = Vec::new();
     for family in 0..12 {
         let base = random.text(60);
         for member in 0..5 {

@@ -9,7 +9,8 @@ use crate::support::{Folder, Random, run};
 
 /// Makes the input `in.jsonl` of `documents` different texts of `chars` characters, and a copy of the last.
 fn texts(documents: usize, chars: usize) -> Folder {
-    let (here, mut random) = (Folder::new(), Random(5));
+    let here = Folder::new();
+    let mut random = Random(5);
     let mut texts: Vec<String> = (0..documents).map(|_| random.text(chars)).collect();
     texts.extend(texts.last().cloned());
     let lines = texts.iter().enumerate().map(|(number, text)| json_line(format!("n{number}"), text));
@@ -94,7 +95,8 @@ fn a_terminal_shows_how_far_a_tool_has_read() {
 
 #[test]
 fn verification_opens_the_files_of_candidates_alone() {
-    let (here, mut random) = (Folder::new(), Random(7));
+    let here = Folder::new();
+    let mut random = Random(7);
     for number in 0..60 {
         here.write(&format!("in/{number:02}.txt"), random.text(200));
     }

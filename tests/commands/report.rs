@@ -11,7 +11,8 @@ use crate::support::{Folder, run};
 #[track_caller]
 fn shown(here: &Folder, page: &str, width: u32) -> String {
     let mut browser = here.browser(5_000);
-    let (window, log) = (format!("--window-size={width},3000"), here.path("net.json"));
+    let window = format!("--window-size={width},3000");
+    let log = here.path("net.json");
     browser.args([&window, "--enable-logging=stderr", "--dump-dom"]);
     browser.arg(format!("--log-net-log={}", log.display()));
     let address = format!("file://{}", here.path(page).display());

@@ -130,7 +130,8 @@ fn why_says_how_each_method_finds_candidates() {
 /// A text of middle length is compared as a short and as a long one, and may be found as either.
 #[test]
 fn why_never_denies_a_pair_that_was_found() {
-    let (here, mut random) = (Folder::new(), Random(5));
+    let here = Folder::new();
+    let mut random = Random(5);
     let lines: String = (0..40)
         .map(|pair| {
             let text = random.text(50);

@@ -188,7 +188,8 @@ fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
 
     let mut random = Random(seed);
     let (mut died, mut tried, mut resumed) = (0, 0, 0);
-    let (mut points, mut looks) = (BTreeMap::new(), [0; 2]);
+    let mut points = BTreeMap::new();
+    let mut looks = [0; 2];
     while died < kills {
         tried += 1;
         assert!(tried < 20 * kills, "only {died} of {tried} died");

@@ -57,6 +57,20 @@ fn undisturbed(both: &Both, options: &str) -> (Arc<Tree>, Duration) {
     (Arc::new(files), took)
 }
 
+/// Looks at an output until it is told to end. Whatever it sees must be one of the `allowed` outputs, whole, or none.
+fn watch(both: &Both, out: &str, allowed: Vec<Arc<Tree>>) -> Reader {
+    let store = Arc::clone(&both.store);
+    let out = out.to_owned();
+    Reader::start(move || {
+        // The server needs time for other work too.
+        thread::sleep(Duration::from_millis(20));
+        let seen = output(store.as_ref(), &out);
+        let is_whole = seen.as_ref().is_none_or(|seen| allowed.iter().any(|whole| **whole == *seen));
+        assert!(is_whole, "a part of an output was seen: {:?}", seen.unwrap_or_default().keys());
+        seen.is_some()
+    })
+}
+
 /// Kills runs at any time, or when they send a request to the store or a message to each other.
 fn kill_and_go_on(both: &Both) {
     both.write("in.jsonl", &fs::read(both.here.path("in.jsonl")).unwrap());
@@ -68,7 +82,10 @@ fn kill_and_go_on(both: &Both) {
 
     let (kills, seed) = kills_and_seed(KILLS);
     let mut random = Random(seed);
-    let (mut died, mut tried, mut resumed, mut looks) = (0, 0, 0, [0; 2]);
+    let mut died = 0;
+    let mut tried = 0;
+    let mut resumed = 0;
+    let mut looks = [0; 2];
     let mut points = BTreeMap::new();
     while died < kills {
         tried += 1;
@@ -84,15 +101,7 @@ fn kill_and_go_on(both: &Both) {
             run(&mut job(both, "", "--method exact")).ends(3);
             allowed.push(Arc::clone(&other));
         }
-        let (store, all, path) = (Arc::clone(&both.store), allowed, out.clone());
-        let reader = Reader::start(move || {
-            // The server needs time for other work too.
-            thread::sleep(Duration::from_millis(20));
-            let seen = output(store.as_ref(), &path);
-            let is_whole = seen.as_ref().is_none_or(|seen| all.iter().any(|whole| **whole == *seen));
-            assert!(is_whole, "a part of an output was seen: {:?}", seen.unwrap_or_default().keys());
-            seen.is_some()
-        });
+        let reader = watch(both, &out, allowed);
         let several = processes(&both.here, count);
         let options = if overwrite { "--overwrite" } else { "" };
         let mut killed = job(both, &several, options);

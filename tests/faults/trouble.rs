@@ -113,7 +113,8 @@ impl Trouble {
     fn fault(&mut self, action: &str) -> String {
         // Runs come to all points a few times, and to some of them often.
         let most = 1 + self.random.below(MOST);
-        let (point, time) = (POINTS[self.random.below(POINTS.len())], 1 + self.random.below(most));
+        let point = POINTS[self.random.below(POINTS.len())];
+        let time = 1 + self.random.below(most);
         format!("0 {point} {time} {action}")
     }
 }

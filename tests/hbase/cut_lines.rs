@@ -16,8 +16,10 @@ const CUT_EVERY: usize = 20;
 /// and the number of cuts. It ends with the process of the tests.
 fn relay(port: u16) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (own, cuts) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
-    let (all_cuts, answers) = (Arc::clone(&cuts), Arc::new(AtomicUsize::new(0)));
+    let own = listener.local_addr().unwrap().port();
+    let cuts = Arc::new(AtomicUsize::new(0));
+    let all_cuts = Arc::clone(&cuts);
+    let answers = Arc::new(AtomicUsize::new(0));
     thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let Ok(gateway) = TcpStream::connect(("127.0.0.1", port)) else { continue };

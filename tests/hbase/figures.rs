@@ -19,7 +19,8 @@ fn timed(here: &Folder, what: &str, documents: usize, line: &str) {
     let start = Instant::now();
     here.run(line).ends(0);
     let seconds = start.elapsed().as_secs_f64();
-    let (each, rate) = (1000.0 * seconds / documents as f64, documents as f64 / seconds);
+    let each = 1000.0 * seconds / documents as f64;
+    let rate = documents as f64 / seconds;
     println!("{what}: {documents} documents in {seconds:.1} s, {each:.2} ms each, {rate:.0} a second");
 }
 
@@ -45,7 +46,8 @@ fn requests(table: &HBaseTable, rows: &[Vec<u8>], present: usize) -> Duration {
     // The gateway is warm by then.
     let times = &mut times[500..];
     times.sort();
-    let (median, rare) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    let median = times[times.len() / 2];
+    let rare = times[times.len() * 99 / 100];
     println!(
         "{ROWS} rows in one request, {present} of them present: median {median:?}, 99th percentile {rare:?}"
     );

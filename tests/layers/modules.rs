@@ -57,7 +57,9 @@ fn paths(code: &str) -> Vec<String> {
 /// Returns the names between the brace that has just been opened and the one that closes it: of
 /// `a::{b, c}, d}` they are `a::b`, `a::c` and `d`.
 fn alternatives(inner: &str) -> impl Iterator<Item = String> {
-    let (mut prefixes, mut name, mut found) = (vec![String::new()], String::new(), Vec::new());
+    let mut prefixes = vec![String::new()];
+    let mut name = String::new();
+    let mut found = Vec::new();
     for c in inner.chars() {
         match c {
             '{' => prefixes.push(prefixes.last().unwrap().clone() + &std::mem::take(&mut name)),
@@ -115,7 +117,8 @@ fn holder(modules: &HashMap<String, String>, here: &str, path: &str) -> Option<S
 
 /// Returns a module from which `at` can be reached again by going along `uses`, if there is any.
 pub fn circle<'a>(uses: &'a HashMap<String, HashSet<String>>, at: &'a str) -> Option<Vec<&'a str>> {
-    let (mut ways, mut seen) = (vec![vec![at]], HashSet::new());
+    let mut ways = vec![vec![at]];
+    let mut seen = HashSet::new();
     while let Some(way) = ways.pop() {
         for next in &uses[*way.last().unwrap()] {
             if next == at {

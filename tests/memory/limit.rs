@@ -24,7 +24,9 @@ const EXACT: &str = "jaccard:0.8,features=char:2";
 /// Writes texts, every tenth of which equals the one before it.
 fn write_corpus(here: &Folder, bytes: u64) {
     let mut file = BufWriter::new(File::create(here.path("in.jsonl")).unwrap());
-    let (mut random, mut text, mut written) = (Random(1), String::new(), 0);
+    let mut random = Random(1);
+    let mut text = String::new();
+    let mut written = 0;
     for number in 0_u64.. {
         if number % 10 == 9 {
             text.push('。');
@@ -94,7 +96,8 @@ fn many_copies_and_many_that_share_a_block_fit_into_memory_and_are_spread() {
     const METHOD: &str = "simhash:features=char:1,clean=none";
     let here = Folder::new();
     let mut random = Random(2);
-    let (copy, shared) = (random.text(100), alike(40));
+    let copy = random.text(100);
+    let shared = alike(40);
     let mut lines = String::new();
     for number in 0..100_000 {
         lines += &json_line(format!("a{number}"), &copy);

@@ -124,7 +124,8 @@ impl IndexModel {
     }
 
     fn query_and_insert(&mut self, topic: &'static str) {
-        let (docs, mut new) = (self.docs(), Vec::new());
+        let docs = self.docs();
+        let mut new = Vec::new();
         self.steps += &format!("\nquery and insert {} into {topic}", docs.len());
         let answer = self.change(topic, "query-insert", &lines(&docs), |known, _| {
             for doc in &docs {
@@ -156,7 +157,8 @@ impl IndexModel {
     }
 
     fn query(&mut self, topic: &'static str) {
-        let (text, limit) = (self.texts[self.random.below(self.texts.len())].clone(), self.random.below(4));
+        let text = self.texts[self.random.below(self.texts.len())].clone();
+        let limit = self.random.below(4);
         let query = json!({ "id": "q", "text": text }).to_string();
         let answer = self.server().post(&format!("/topics/{topic}/query?limit={limit}"), &query);
         let equal = self.topics[topic].docs.iter().filter(|of| of.text == text).map(|of| of.id.clone());
@@ -251,7 +253,8 @@ impl IndexModel {
         self.start();
         if answer.is_none() {
             // A change that was not acknowledged is done up to some document.
-            let (found, done) = (self.found(topic), &self.topics[topic]);
+            let found = self.found(topic);
+            let done = &self.topics[topic];
             if found != shown(&done.docs) {
                 let mut part = before;
                 let new = done.docs.iter().skip(part.docs.len());
@@ -282,7 +285,8 @@ impl IndexModel {
     /// Checks that the index holds what it must.
     fn look(&self) {
         for (topic, known) in &self.topics {
-            let (found, known) = (self.found(topic), shown(&known.docs));
+            let found = self.found(topic);
+            let known = shown(&known.docs);
             let wrong = found.iter().zip(&known).find(|(found, known)| found != known);
             let (count, expected) = (found.len(), known.len());
             assert!(

@@ -24,7 +24,8 @@ fn for_a_while(mut of_seed: impl FnMut(u64) -> [usize; 2]) {
     let number = |name: &str, usual| env::var(name).map_or(usual, |number| number.parse().unwrap());
     let end = Instant::now() + Duration::from_secs(number("DEDUP_SECONDS", 12));
     let first = number("DEDUP_SEED", 1);
-    let (mut seed, mut counts) = (first, [0; 2]);
+    let mut seed = first;
+    let mut counts = [0; 2];
     while Instant::now() < end {
         // A failure shows the output of its test, and so the last seed.
         println!("seed {seed}");

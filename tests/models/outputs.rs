@@ -9,12 +9,15 @@ use crate::support::{Folder, Random};
 #[test]
 fn what_is_cut_under_bad_luck_is_what_counting_units_says() {
     for_a_while(|seed| {
-        let (here, mut random, mut trouble) = (Folder::new(), Random(seed), Trouble::new(seed));
+        let here = Folder::new();
+        let mut random = Random(seed);
+        let mut trouble = Trouble::new(seed);
         let texts = texts(20 + random.below(60), seed);
         write_jsonl(&here, "in.jsonl", &texts);
-        let (unit, keep) =
-            (["line", "sentence", "paragraph"][random.below(3)], ["first", "none"][random.below(2)]);
-        let (min_chars, min_repeats) = (random.below(20), 2 + random.below(3));
+        let unit = ["line", "sentence", "paragraph"][random.below(3)];
+        let keep = ["first", "none"][random.below(2)];
+        let min_chars = random.below(20);
+        let min_repeats = 2 + random.below(3);
         let options =
             format!("--unit {unit} --keep {keep} --min-chars {min_chars} --min-repeats {min_repeats}");
         let line = format!("chunk clean in.jsonl out {options} --split-size 2K --overwrite --quiet");
@@ -31,7 +34,9 @@ fn what_is_cut_under_bad_luck_is_what_counting_units_says() {
 #[test]
 fn what_is_removed_under_bad_luck_is_what_comparing_all_texts_says() {
     for_a_while(|seed| {
-        let (here, mut random, mut trouble) = (Folder::new(), Random(seed), Trouble::new(seed));
+        let here = Folder::new();
+        let mut random = Random(seed);
+        let mut trouble = Trouble::new(seed);
         let all = against::texts(&mut random, 60);
         let reference = against::write(&here, "ref", &all[..20]);
         let input = against::write(&here, "in", &all[20..]);

@@ -117,7 +117,8 @@ impl StoreModel {
         self.change_files();
         let line = "chunk put store in";
         self.steps += &format!("\nasleep: {line}");
-        let (asleep, mut forgotten) = (self.trouble.fall_asleep(&self.here, line), Vec::new());
+        let asleep = self.trouble.fall_asleep(&self.here, line);
+        let mut forgotten = Vec::new();
         let ended = match asleep {
             Err(ended) => ended,
             Ok(asleep) => {

@@ -38,7 +38,8 @@ fn a_state_that_was_copied_in_part_is_not_taken_for_a_new_one() {
     apart(&here, "second", 3);
     here.run(&format!("{NIGHT} --output first first.jsonl")).ends(0);
     here.run(&format!("{NIGHT} --output second second.jsonl")).ends(0);
-    let (before, whole) = (export(&here, "state"), here.contents("state"));
+    let before = export(&here, "state");
+    let whole = here.contents("state");
     for missing in ["versions/00000002.json", "versions"] {
         fs::remove_dir_all(here.path("state")).unwrap();
         let kept = whole.iter().filter(|(name, _)| !name.starts_with(missing));
@@ -147,8 +148,8 @@ fn a_killed_night_is_not_gone_on_with_under_other_options() {
             let other = format!("{night} --text-field other");
             let killed = run(here.command(&other).env("DEDUP_FAULT", format!("0 {step} {number} kill")));
             here.run(night).ends(0);
-            let (field, kept) =
-                (here.success("out")["configuration"]["text-field"].clone(), here.counter("out", "kept"));
+            let field = here.success("out")["configuration"]["text-field"].clone();
+            let kept = here.counter("out", "kept");
             assert_eq!(kept, if field == "other" { 40 } else { 4 }, "{step} {number}");
             ["state", "out"].iter().for_each(|folder| fs::remove_dir_all(here.path(folder)).unwrap());
             if killed.code.is_some() {

@@ -16,7 +16,8 @@ const TABLES: [&str; 9] =
 
 /// Makes a state of two nights, of which the second has withdrawn a document.
 pub fn two_nights() -> Folder {
-    let (here, mut random) = (Folder::new(), Random(3));
+    let here = Folder::new();
+    let mut random = Random(3);
     let texts = [(); 8].map(|()| random.text(50));
     let edited = |text: &String| text.chars().take(48).chain("改了".chars()).collect::<String>();
     let docs = |night: &str, texts: &[String]| {
@@ -77,7 +78,8 @@ fn a_flipped_bit_in_any_table_is_found() {
     for (table, file) in file_of_each_table(&state) {
         let bytes = &state[&file];
         for at in [0, bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
-            let (what, mut damaged) = (format!("{table}, byte {at}"), bytes.clone());
+            let what = format!("{table}, byte {at}");
+            let mut damaged = bytes.clone();
             damaged[at] ^= 1 << (at % 8);
             here.write(&format!("state/{file}"), &damaged);
             check_names(&here, &file, &what);
@@ -95,7 +97,8 @@ fn a_short_or_missing_file_of_any_table_is_found() {
     let here = two_nights();
     let state = here.contents("state");
     for (table, file) in file_of_each_table(&state) {
-        let (path, bytes) = (format!("state/{file}"), &state[&file]);
+        let path = format!("state/{file}");
+        let bytes = &state[&file];
         here.write(&path, &bytes[..bytes.len() - 1]);
         check_names(&here, &file, &format!("a short file of {table}"));
         night_names(&here, &file, &format!("a short file of {table}"));
@@ -113,9 +116,11 @@ fn a_damaged_version_is_found() {
     let here = two_nights();
     let state = here.contents("state");
     for version in ["versions/00000001.json", "versions/00000002.json"] {
-        let (path, bytes) = (format!("state/{version}"), &state[version]);
+        let path = format!("state/{version}");
+        let bytes = &state[version];
         for at in [0, bytes.len() / 2, bytes.len() - 2] {
-            let (what, mut damaged) = (format!("{version}, byte {at}"), bytes.clone());
+            let what = format!("{version}, byte {at}");
+            let mut damaged = bytes.clone();
             damaged[at] ^= 1 << (at % 8);
             here.write(&path, &damaged);
             check_names(&here, version, &what);

@@ -13,7 +13,8 @@ fn family(here: &Folder, random: &mut Random, (file, docs, replaced): (&str, usi
             let at = random.below(text.len());
             text[at] = random.text(1).chars().next().unwrap();
         }
-        let (text, priority) = (text.into_iter().collect::<String>(), random.below(4));
+        let text = text.into_iter().collect::<String>();
+        let priority = random.below(4);
         lines += &format!("{{\"id\":\"{file}-{number}\",\"n\":{priority},\"text\":\"{text}\"}}\n");
     }
     here.write(file, lines);
@@ -29,7 +30,8 @@ fn a_night_says_the_same_for_any_number_of_workers() {
         ("auto", "priority:n"),
         (simhash, "newest"),
     ]) {
-        let (here, mut random) = (Folder::new(), Random(seed));
+        let here = Folder::new();
+        let mut random = Random(seed);
         let template = random.text(60);
         for (night, docs) in [30, 90, 60].into_iter().enumerate() {
             family(&here, &mut random, (&format!("in{night}.jsonl"), docs, 3), &template);
@@ -65,7 +67,8 @@ fn a_night_says_the_same_for_any_number_of_workers() {
 
 #[test]
 fn documents_that_have_stayed_are_not_compared_with_each_other() {
-    let (here, mut random) = (Folder::new(), Random(7));
+    let here = Folder::new();
+    let mut random = Random(7);
     let template = random.text(120);
     family(&here, &mut random, ("old.jsonl", 400, 8), &template);
     family(&here, &mut random, ("new.jsonl", 40, 8), &template);

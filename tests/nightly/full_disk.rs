@@ -12,7 +12,8 @@ const LEFT: [u32; 10] = [0, 4, 8, 12, 20, 28, 36, 44, 56, 72];
 /// The script runs in a mount namespace of its own, where `small` is a disk of 1 MB.
 #[test]
 fn a_night_on_a_full_disk_is_one_error_that_says_what_to_do_and_runs_when_there_is_space() {
-    let (here, mut random) = (Folder::new(), Random(9));
+    let here = Folder::new();
+    let mut random = Random(9);
     for night in ["first", "second"] {
         let docs: Vec<_> = (0..20).map(|number| (format!("{night}{number}"), random.text(60))).collect();
         here.write(&format!("{night}.jsonl"), json_lines(docs));

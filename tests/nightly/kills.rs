@@ -32,7 +32,8 @@ pub struct Trials {
 
 impl Trials {
     pub fn new() -> Self {
-        let (here, mut random) = (Folder::new(), Random(1));
+        let here = Folder::new();
+        let mut random = Random(1);
         let templates = [(); 6].map(|()| random.text(40));
         for night in BEFORE.into_iter().chain(["thursday", "friday"]) {
             let docs = (0..12).map(|number| {
@@ -150,7 +151,8 @@ fn ids(here: &Folder, night: &str) -> Vec<String> {
 fn a_killed_night_that_runs_again_leaves_what_one_run_leaves() {
     let trials = Trials::new();
     trials.undisturbed(&[THURSDAY]);
-    let (state, output) = (trials.state(), Whole::read(&trials.here.path("thursday")).unwrap());
+    let state = trials.state();
+    let output = Whole::read(&trials.here.path("thursday")).unwrap();
     assert!(output.files.keys().any(|name| name.starts_with("corrections/")), "{:?}", output.files.keys());
     assert!(state.keys().any(|name| name.contains("-merged")), "{:?}", state.keys());
     trials.kill_at_each(THURSDAY, &STEPS, |what| {
@@ -175,7 +177,8 @@ fn a_killed_night_before_another_one_is_whole_or_never_was() {
         let seen = trials.export();
         assert!(seen == before || seen == killed, "{what}: a part of a night was seen");
         trials.here.run(FRIDAY).ends(0);
-        let (is_done, now) = (trials.is_done("thursday"), trials.export());
+        let is_done = trials.is_done("thursday");
+        let now = trials.export();
         assert!(seen == before || is_done, "{what}: a night that was seen is gone");
         assert!(now == *if is_done { &both } else { &without }, "{what}: {now:?}");
         trials.outputs_agree(&["thursday", "friday"], &now, what);

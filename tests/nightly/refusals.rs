@@ -235,7 +235,8 @@ fn what_was_withdrawn_is_erased_by_a_compaction_from_all_versions() {
 
 #[test]
 fn two_processes_leave_what_one_leaves() {
-    let (here, mut random) = (Folder::new(), Random(7));
+    let here = Folder::new();
+    let mut random = Random(7);
     let templates = [(); 8].map(|()| random.text(60));
     for night in 0..3 {
         let docs = (0..60).map(|number| {

@@ -132,7 +132,8 @@ impl Sequence {
     }
 
     fn night(&mut self) {
-        let (number, workers) = (self.nights, self.workers());
+        let number = self.nights;
+        let workers = self.workers();
         let withdrawn = self.draw_withdrawn();
         let new = self.new_documents(&withdrawn);
         if new.is_empty() && withdrawn.is_empty() {
@@ -140,7 +141,8 @@ impl Sequence {
         }
         self.nights += 1;
         let split = ["", " --split-size 1K"][self.random.below(2)];
-        let (method, policy) = (self.method.nightly, self.policy);
+        let method = self.method.nightly;
+        let policy = self.policy;
         let mut line = format!(
             "nightly --quiet --state state --output out{number} --method {method} --policy {policy}{split}"
         );
@@ -211,7 +213,8 @@ impl Sequence {
             };
             let id = again.filter(|id| is_free(id, &docs));
             let id = id.unwrap_or_else(|| format!("d{}-{number}", self.nights));
-            let (text, number) = (text.into_iter().collect(), self.random.below(5) as i32 - 2);
+            let text = text.into_iter().collect();
+            let number = self.random.below(5) as i32 - 2;
             docs.push(Doc { id, text, number, night: self.nights, withdrawn: false });
         }
         docs
@@ -311,13 +314,15 @@ impl Sequence {
 
     /// Runs the same night again, which changes nothing. It is refused if a withdrawn id has come back since.
     fn repeat(&mut self) {
-        let (at, workers) = (self.random.below(self.done.len()), self.workers());
+        let at = self.random.below(self.done.len());
+        let workers = self.workers();
         write!(self.steps, "\nnight {} again", self.done[at].number).unwrap();
         let before = self.here.contents("state");
         let Done { line, number, withdrawn, .. } = &self.done[at];
         let later = self.corpus.docs.iter().filter(|doc| doc.night > *number && !doc.withdrawn);
         let is_back = later.into_iter().any(|doc| withdrawn.contains(&doc.id));
-        let (line, code) = (format!("{line} --workers {workers}"), if is_back { 2 } else { 0 });
+        let line = format!("{line} --workers {workers}");
+        let code = if is_back { 2 } else { 0 };
         self.program(&line, code);
         if self.trouble.is_some() {
             // The next run removes what one has left that died or slept.

@@ -71,7 +71,8 @@ fn the_state_says_what_a_batch_says(both: &Both, left: &[&Doc]) {
     assert!(ids.iter().copied().eq(left.iter().map(|doc| &doc.id)), "{} and {}", ids.len(), left.len());
     here.write("all.jsonl", left.iter().map(|doc| format!("{}\n", doc.line)).collect::<String>());
     here.run("--workers 2 --quiet dedup all.jsonl batch --overwrite --method auto:search=minhash").ends(0);
-    let (now, batch) = (removals(&documents), removed_in(here, "batch"));
+    let now = removals(&documents);
+    let batch = removed_in(here, "batch");
     assert!(!batch.is_empty() && now.keys().eq(batch.keys()), "{} and {}", now.len(), batch.len());
     assert!(now == batch);
 }

@@ -49,7 +49,8 @@ fn move_elsewhere(trials: &Trials, folder: &str) {
 /// Returns `false` if it ends before.
 fn sleeps(trials: &Trials, line: &str, step: &str, number: usize) -> bool {
     trials.restore();
-    let (here, what) = (&trials.here, format!("{step} {number} of {line}"));
+    let here = &trials.here;
+    let what = format!("{step} {number} of {line}");
     let mut command = here.command(line);
     command.env("DEDUP_FAULT", format!("0 {step} {number} stop"));
     let mut sleeper = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -216,7 +216,8 @@ impl PowerStore {
                 None => drop(files.insert(path, disk.live.contents[&id].to_vec())),
             }
         }
-        let (disk, mut files) = (self.0.lock(), BTreeMap::new());
+        let disk = self.0.lock();
+        let mut files = BTreeMap::new();
         disk.live.find(path).into_iter().for_each(|id| collect(&disk, id, String::new(), &mut files));
         files
     }

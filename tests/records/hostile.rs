@@ -58,7 +58,9 @@ fn row(line: &str) -> (&str, Expected<'_>) {
         panic!("not six columns: {line}");
     };
     let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("no number {text}: {line}"));
-    let (exit, docs, rejected) = (number(exit) as i32, number(docs), number(rejected));
+    let exit = number(exit) as i32;
+    let docs = number(docs);
+    let rejected = number(rejected);
     (file, Expected { exit, docs, rejected, options: if options == "-" { "" } else { options }, reason })
 }
 

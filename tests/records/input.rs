@@ -268,7 +268,8 @@ fn an_output_inside_of_the_input_is_no_corpus() {
 /// A run that is killed during its commit shows a part of its output, here in the folder that it reads.
 #[test]
 fn a_killed_run_goes_on_where_its_output_lies_in_its_input() {
-    let (here, dedup) = (Folder::new(), "dedup in in/sub/out --workers 1 -q --method exact --split-size 8K");
+    let here = Folder::new();
+    let dedup = "dedup in in/sub/out --workers 1 -q --method exact --split-size 8K";
     corpus(&here, 'o');
     here.run(dedup).ends(0);
     let whole = Whole::read(&here.path("in/sub/out")).unwrap();

@@ -220,7 +220,8 @@ fn no_mutant_of_a_document_is_more_than_one_record_or_ends_the_job() {
     let text = random.text(60);
     for (kind, bytes) in [("docx", docx(&[&text, "b"])), ("pdf", page_of("hello dev, this is a page"))] {
         for number in 0..2_000 {
-            let (mut mutant, at) = (bytes.clone(), random.below(bytes.len()));
+            let mut mutant = bytes.clone();
+            let at = random.below(bytes.len());
             match number % 8 {
                 0 => mutant.truncate(at),
                 _ => mutant[at] ^= 1 + random.below(255) as u8,

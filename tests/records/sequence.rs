@@ -57,7 +57,8 @@ pub fn read(file: &[u8]) -> Vec<(String, String)> {
             at += 16;
             continue;
         }
-        let (key, end) = (at + 4, at + 4 + length as usize);
+        let key = at + 4;
+        let end = at + 4 + length as usize;
         let value = key + number(&mut at) as usize;
         records.push((untext(&file[key..value]), untext(&file[value..end])));
         at = end;

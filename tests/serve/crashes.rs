@@ -37,7 +37,8 @@ fn copies(here: &Folder) -> BTreeMap<usize, usize> {
 fn what_was_acknowledged_is_found_and_no_twin_is_new_twice() {
     let here = empty_index("auto");
     let kills: u64 = env::var("DEDUP_KILLS").map_or(5, |kills| kills.parse().unwrap());
-    let (new, mut next) = (Mutex::new(BTreeMap::<usize, usize>::new()), 0);
+    let new = Mutex::new(BTreeMap::<usize, usize>::new());
+    let mut next = 0;
     for round in 0..=kills {
         let server = HttpServer::start(&here, "");
         let stop = AtomicBool::new(false);

@@ -67,7 +67,8 @@ fn a_what_if_says_what_rethreshold_and_another_order_would_keep() {
         let other_order = kept_by_dedup(&here, &server, "newest");
         assert_ne!(other_order, now);
         check(&look(&server, &newest), &now, &other_order);
-        let (before, first) = (view(&server, "")["documents"].as_u64().unwrap(), 200 + 40 * round);
+        let before = view(&server, "")["documents"].as_u64().unwrap();
+        let first = 200 + 40 * round;
         insert_families(&server, first..first + 40);
         let ids: Vec<String> = (0..25).map(|n| format!("f{}", n * 7 + round)).collect();
         let answer = server.post("/topics/news/delete", &json!({ "ids": ids }).to_string());

@@ -19,7 +19,8 @@ impl Azurite {
     /// Starts a server, which takes a second or two.
     pub fn start() -> Self {
         let program = "target/node_modules/azurite/dist/src/blob/main.js";
-        let (scripts, folder) = (built("azurite", program), new_folder());
+        let scripts = built("azurite", program);
+        let folder = new_folder();
         let mut command = Command::new("node");
         command.arg(scripts.join(program)).args(["--silent", "--disableTelemetry", "--skipApiVersionCheck"]);
         command.args(["--blobHost", "127.0.0.1", "--blobPort", "0", "--location"]).arg(&folder);

@@ -111,7 +111,8 @@ fn hadoop_reads_what_we_write_of_what_it_wrote(both: &Both) {
     let line = "dedup @/seq @/seq-out --method exact:clean=none --split-size 4K --workers 3 --quiet";
     both.run(line).ends(0);
     both.here.run(&line.replace("@/", "")).ends(0);
-    let (there, here) = (both.output_there("seq-out"), both.here.output("seq-out"));
+    let there = both.output_there("seq-out");
+    let here = both.here.output("seq-out");
     assert!(there == here, "{:?}\n{:?}", there.keys(), here.keys());
     let [first, .., last] = &files[..] else { panic!("no files") };
     let (mut kept, mut removed) = (Vec::new(), Vec::new());

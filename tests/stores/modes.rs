@@ -62,7 +62,8 @@ impl Modes {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn name_services_viewfs_and_erasure_coding_work() {
-    let (dfs, here) = (MiniDfs::start(5, &["ha", "ec"]), corpus());
+    let dfs = MiniDfs::start(5, &["ha", "ec"]);
+    let here = corpus();
     let settings = fs::read_to_string(dfs.conf().join("core-site.xml")).unwrap();
     let link = |name: &str, path: &str| {
         let name = format!("fs.viewfs.mounttable.all.{name}");

@@ -36,9 +36,11 @@ impl Data {
     pub(super) fn start(peer: usize, channel: SealedChannel, control: &Arc<Control>) -> io::Result<Self> {
         let SealedChannel { stream, sender, receiver } = channel;
         let ends = Arc::new(DataEnds { stream, sender: Mutex::new(sender), receiver: Mutex::new(receiver) });
-        let (weak, tick) = (Arc::downgrade(&ends), control.limits.tick);
+        let weak = Arc::downgrade(&ends);
+        let tick = control.limits.tick;
         thread::Builder::new().name(format!("data-beat-{peer}")).spawn(move || beat(&weak, tick))?;
-        let (watched, control) = (Arc::clone(&ends), Arc::clone(control));
+        let watched = Arc::clone(&ends);
+        let control = Arc::clone(control);
         let watch = move || {
             if let Err(error) = watched.watch() {
                 control.connection_lost(peer, &error.to_string());

@@ -73,7 +73,8 @@ impl Group {
     ) -> Result<Group, Error> {
         let workers = membership.workers;
         if membership.index >= membership.addresses.len() {
-            let (index, processes) = (membership.index, membership.addresses.len());
+            let index = membership.index;
+            let processes = membership.addresses.len();
             return Err(Error::Processes { reason: format!("process {index} is not one of {processes}") });
         }
         if membership.addresses.len() == 1 {

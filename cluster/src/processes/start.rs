@@ -89,12 +89,14 @@ pub(super) fn rendezvous(
     let no_thread = |error: io::Error| format!("could not start a thread: {error}");
     for to in 0..control.membership.index {
         let kinds = before.iter().filter(|(process, _)| *process == to).map(|(_, kind)| *kind).collect();
-        let (start, sender) = (Arc::clone(&start), sender.clone());
+        let start = Arc::clone(&start);
+        let sender = sender.clone();
         let call = move || start.call(to, kinds, &sender);
         thread::Builder::new().name(format!("call-{to}")).spawn(call).map_err(no_thread)?;
     }
     let answering = {
-        let (start, sender) = (Arc::clone(&start), sender.clone());
+        let start = Arc::clone(&start);
+        let sender = sender.clone();
         let answer = move || start.answer_all(&listener, &sender);
         thread::Builder::new().name("listen".to_owned()).spawn(answer).map_err(no_thread)?
     };
@@ -229,7 +231,8 @@ impl Start {
                 self.strangers.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            let (start, arrivals) = (Arc::clone(self), arrivals.clone());
+            let start = Arc::clone(self);
+            let arrivals = arrivals.clone();
             let answer = move || {
                 match start.answer(stream) {
                     // After the end of the start nobody receives this.
@@ -319,7 +322,8 @@ impl Start {
             // This is twice the server's own limit, so that an answer at its last moment is still heard.
             let patience = self.control.limits.handshake * 2;
             let deadline = Instant::now() + patience;
-            let (from, to) = (self.control.membership.index as u32, to as u32);
+            let from = self.control.membership.index as u32;
+            let to = to as u32;
             let hello = Hello { from, to, kind };
             let called = TcpStream::connect_timeout(&address, patience).and_then(|stream| {
                 let (verdict, keys) = handshake::call(&stream, &self.secret, &hello, &self.job, deadline)?;

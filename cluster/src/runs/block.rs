@@ -213,7 +213,8 @@ impl RunBlock {
     /// Returns the first row from `from` on whose key is not less than `key`, or greater if `greater`. The
     /// number of rows stands for none.
     pub fn search(&self, key: &[u64], from: usize, greater: bool) -> usize {
-        let (mut from, mut to) = (from, self.rows);
+        let mut from = from;
+        let mut to = self.rows;
         while from < to {
             let middle = from.midpoint(to);
             let order = self.compare(middle, key);

@@ -128,7 +128,8 @@ impl RunCursor {
             depth -= 1;
         }
         while depth < height {
-            let (parent, from) = (self.parent(depth), self.children[depth]);
+            let parent = self.parent(depth);
+            let from = self.children[depth];
             let child = parent.search(key, from + 1, true) - 1;
             if child != from || self.loaded <= depth {
                 self.leaves.follows = child == from + 1 && self.loaded == height;
@@ -267,7 +268,8 @@ impl RunCursor {
     /// `key`. If so, the block of the path contains the first row whose key is greater than `key`, or ends
     /// just before it.
     fn reaches_beyond(&self, depth: usize, key: &[u64]) -> bool {
-        let (parent, next) = (self.parent(depth - 1), self.children[depth - 1] + 1);
+        let parent = self.parent(depth - 1);
+        let next = self.children[depth - 1] + 1;
         next < parent.rows() && parent.compare(next, key) == Ordering::Greater
     }
 

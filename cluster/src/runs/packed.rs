@@ -108,7 +108,8 @@ impl BitPacking {
             return self.base << self.shift;
         }
         let bit = row * self.width as usize;
-        let (at, skipped) = (start + bit / 8, (bit % 8) as u32);
+        let at = start + bit / 8;
+        let skipped = (bit % 8) as u32;
         let mut offset = eight_bytes(block, at) >> skipped;
         if skipped + self.width > u64::BITS {
             let ninth = block.get(at + 8).copied().unwrap_or_default();

@@ -168,7 +168,8 @@ impl RunWriter {
 
     /// Writes the encoded block and returns its place.
     fn write_block(&mut self) -> Result<BlockPlace, Error> {
-        let (offset, bytes) = (self.summary.bytes, self.encoded.len() as u64);
+        let offset = self.summary.bytes;
+        let bytes = self.encoded.len() as u64;
         let checksum = xxh3_64(&self.encoded);
         let written = self.output.write_all(&self.encoded);
         written.map_err(|error| Error::of_write(&self.path, error))?;

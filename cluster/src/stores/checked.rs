@@ -146,7 +146,8 @@ impl Blob for Checked {
         if wanted == 0 {
             return Ok(0);
         }
-        let (index, skip) = (offset / CELL_BYTES as u64, offset as usize % CELL_BYTES);
+        let index = offset / CELL_BYTES as u64;
+        let skip = offset as usize % CELL_BYTES;
         let cell_bytes = CELL_BYTES.min(left as usize + skip);
         if skip == 0 && wanted >= cell_bytes {
             let most = wanted.min(self.read_ahead_bytes.max(CELL_BYTES));
@@ -368,7 +369,8 @@ mod tests {
         let bytes = content(300_000);
         let liar = Arc::new(Liar { bytes: bytes.clone(), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
-        let (before, noted) = (Arc::new(sums(300_000)), Arc::new(Noted::default()));
+        let before = Arc::new(sums(300_000));
+        let noted = Arc::new(Noted::default());
         let blob = Checked::open(&store, ("/x", None), &before, Some(Arc::clone(&noted))).unwrap();
         blob.read_full_at(70_000, &mut [0; 100_000]).unwrap();
         let kept = noted.take(&before);

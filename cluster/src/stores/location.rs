@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use parking_lot::Mutex;
 
-use super::connectors::Connector;
+use super::connector::Connector;
 use super::error::Error;
 use super::found::InputFile;
 use super::left_out;
@@ -113,7 +113,7 @@ impl Stores {
             "" | "file" => Ok((self.local.clone(), self.absolute(path)?)),
             _ => {
                 let connector = Connector::of(scheme).map_err(bad)?;
-                let prefix = connector.prefix(scheme, authority).map_err(bad)?;
+                let prefix = connector.prefix(authority).map_err(bad)?;
                 let path = connector.path(path).map_err(bad)?;
                 Ok((self.remote(&prefix, connector)?, path))
             }
@@ -125,12 +125,13 @@ impl Stores {
     /// # Errors
     /// Those of [`Stores::locate`].
     pub fn lies_in(&self, inner: &str, outer: &str) -> Result<bool, Error> {
-        let ((of_inner, inner), (of_outer, outer)) = (self.locate(inner)?, self.locate(outer)?);
-        let real = |path: &str| match of_inner.prefix() {
-            "" => real_path(&path_of_text(path)),
-            _ => PathBuf::from(path),
-        };
-        Ok(of_inner.prefix() == of_outer.prefix() && real(&inner).starts_with(real(&outer)))
+        let (of_inner, inner) = self.locate(inner)?;
+        let (of_outer, outer) = self.locate(outer)?;
+        match of_inner.prefix() {
+            prefix if prefix != of_outer.prefix() => Ok(false),
+            "" => Ok(real_path(&path_of_text(&inner)).starts_with(real_path(&path_of_text(&outer)))),
+            _ => Ok(Path::new(&inner).starts_with(outer)),
+        }
     }
 
     fn absolute(&self, path: &str) -> Result<String, Error> {
@@ -158,7 +159,7 @@ impl Stores {
         if let Some(store) = stores.get(prefix) {
             return Ok(store.clone());
         }
-        let store = (connector.connect)(prefix)?;
+        let store = connector.connect(prefix)?;
         stores.insert(prefix.to_owned(), store.clone());
         Ok(store)
     }
@@ -188,10 +189,20 @@ impl Stores {
         // If two inputs lead to the same file, the outer input names it, in whatever order they come.
         found.sort_by_cached_key(|file| (file.full_path(), Reverse(file.name.len())));
         found.dedup_by_key(|file| file.full_path());
+        // What one input leads past, another one may name.
+        let is_read = |path: &str| {
+            let first =
+                |least: &str| found.get(found.partition_point(|file| file.full_path().as_str() < least));
+            let below = format!("{path}/");
+            first(path).is_some_and(|file| file.full_path() == path)
+                || first(&below).is_some_and(|file| file.full_path().starts_with(&below))
+        };
+        self.passed_over.lock().retain(|path, _| !is_read(path));
         Ok(found)
     }
 
-    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: its path. Returns the first of them.
+    /// Removes entries that are no input, and notes them and what is hidden in `passed_over`. `input`: its path. Returns the first path,
+    /// in the order of bytes, that was passed over.
     fn pass_over(
         &self,
         store: &dyn Store,

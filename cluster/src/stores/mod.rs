@@ -5,7 +5,7 @@
 //! `hdfs`, `object` and `remote`. This room uses nothing of `processes`, which takes the errors from here.
 
 pub(crate) mod checked;
-mod connectors;
+mod connector;
 pub(crate) mod error;
 pub(crate) mod found;
 pub(crate) mod hdfs;

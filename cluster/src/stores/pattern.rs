@@ -61,17 +61,18 @@ pub(crate) fn matching(
     if !is_pattern(first) {
         return matching(store, &format!("{directory}/{first}"), rest, bad, (files, hidden));
     }
-    // The crate globset does not fit: its `?` and `[...]` match one byte, which is a third of a Chinese character, and it refuses `{a,}`.
+    // The crate globset does not fit: its `?` and `[...]` match one byte, which is a third of a Chinese character.
     let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
     let here = if directory.is_empty() { "/" } else { directory };
-    let mut passed_over = Vec::new();
-    let children = match store.children_and_hidden(here, &mut passed_over) {
+    let mut hidden_here = Vec::new();
+    let children = match store.children_and_hidden(here, &mut hidden_here) {
         Err(Error::NotFound { .. }) => Vec::new(),
         children => children?,
     };
-    hidden.extend(
-        passed_over.into_iter().filter(|path| pattern.matches(last_name(path.trim_end_matches('/')))),
-    );
+    if rest.is_empty() {
+        hidden_here.retain(|path| pattern.matches(last_name(path.trim_end_matches('/'))));
+        hidden.append(&mut hidden_here);
+    }
     for child in children {
         let name = child.name();
         // A listing of a file contains the file itself.

@@ -170,7 +170,8 @@ pub(crate) fn walk(
     path: &str,
     mut children: impl FnMut(&str) -> Result<Vec<Entry>, Error>,
 ) -> Result<Vec<Entry>, Error> {
-    let (mut files, mut directories) = (Vec::new(), vec![path.to_owned()]);
+    let mut files = Vec::new();
+    let mut directories = vec![path.to_owned()];
     while let Some(directory) = directories.pop() {
         for child in children(&directory)? {
             match child.directory {
@@ -390,7 +391,8 @@ mod tests {
         let noted = Arc::new(Noted(Mutex::default()));
         let mut reader = BlobReader::new(noted.clone(), 100, u64::MAX).ahead_to(600_000);
         reader.read_exact(&mut vec![0; 700_000]).unwrap();
-        let (one, two) = (100 + (1 << 19), 600_000);
+        let one = 100 + (1 << 19);
+        let two = 600_000;
         let expected = [(100, 1 << 19), (one, two - one as usize), (two as u64, 1 << 16), (665_536, 1 << 16)];
         assert_eq!(*noted.0.lock(), expected);
     }

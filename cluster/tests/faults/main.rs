@@ -50,7 +50,8 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn new(cluster: &'a MiniDfs, number: usize, name: &'static str) -> Self {
-        let (path, bytes) = (format!("/{number}"), Random(number as u64).bytes(FILE_BYTES));
+        let path = format!("/{number}");
+        let bytes = Random(number as u64).bytes(FILE_BYTES);
         let client = ClientBuilder::new().with_url(&cluster.uri).with_user("hdfs").build().unwrap();
         let options = WriteOptions::default().block_size(BLOCK_BYTES as u64).replication(2);
         let write = || {
@@ -80,7 +81,8 @@ impl<'a> Scene<'a> {
 
     /// Reads the file through the proxy, from `offset` on.
     fn read_from(&self, limits: HdfsLimits, offset: usize) -> Result<Vec<u8>, Error> {
-        let (uri, path) = (self.proxy.uri.clone(), self.path.clone());
+        let uri = self.proxy.uri.clone();
+        let path = self.path.clone();
         let (sender, answers) = mpsc::channel();
         thread::spawn(move || {
             let read = || {

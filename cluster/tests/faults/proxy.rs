@@ -61,7 +61,9 @@ impl Proxy {
         let connections = Arc::new(Mutex::new(Vec::new()));
         let end = Arc::new(AtomicBool::new(false));
         let node = |target: u16, ports: Vec<(u16, u16)>| {
-            let (fault, passed, damaged) = (Mutex::new(Fault::None), AtomicU64::new(0), AtomicU64::new(0));
+            let fault = Mutex::new(Fault::None);
+            let passed = AtomicU64::new(0);
+            let damaged = AtomicU64::new(0);
             let (connections, end) = (Arc::clone(&connections), Arc::clone(&end));
             let node = Arc::new(Node { ports, fault, passed, damaged, connections, end });
             let port = Arc::clone(&node).listen(target);

@@ -57,7 +57,8 @@ fn ranges_are_read_right(blob: &Arc<dyn Blob>, bytes: &[u8], block: usize) {
     thread::scope(|scope| {
         for worker in 0..4u64 {
             scope.spawn(move || {
-                let (start, end) = (worker * (5 << 20), (worker + 1) * (5 << 20));
+                let start = worker * (5 << 20);
+                let end = (worker + 1) * (5 << 20);
                 let mut read = Vec::new();
                 BlobReader::new(Arc::clone(blob), start, end).read_to_end(&mut read).unwrap();
                 assert!(read == bytes[start as usize..end as usize]);

@@ -103,7 +103,8 @@ fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
         );
         let mut found: Vec<_> = entries.unwrap().into_iter().map(|entry| entry.path).collect();
         found.sort();
-        let (first, last) = (after.map_or(0, |after| after + 1), until.unwrap_or(1_099));
+        let first = after.map_or(0, |after| after + 1);
+        let last = until.unwrap_or(1_099);
         assert_eq!(found, names[first..=last], "{after:?} {until:?}");
     }
     let (some, others) = names.split_at(1_050);

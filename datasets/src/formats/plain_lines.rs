@@ -68,7 +68,8 @@ impl Reader for LineReader {
             if !self.lines.advance_to_text()? {
                 return Ok(false);
             }
-            let (path, line) = (&self.lines.path, self.lines.line());
+            let path = &self.lines.path;
+            let line = self.lines.line();
             if !line.whole {
                 batch.reject(path, line.offset, self.lines.too_long(), line.bytes);
                 continue;

@@ -76,7 +76,8 @@ mod tests {
 
     /// Returns all files of all pieces, and the number of lost records.
     fn unpacked(container: Container, pieces: &[Piece]) -> (Vec<(String, Vec<u8>)>, usize) {
-        let (mut files, mut lost) = (Vec::new(), 0);
+        let mut files = Vec::new();
+        let mut lost = 0;
         for piece in pieces {
             let mut reader = match format(container).unpack(piece, &Reading::default()) {
                 Ok(reader) => reader.unwrap(),
@@ -120,7 +121,8 @@ mod tests {
             for content in [Content::Text, Content::Bytes] {
                 let bytes = packed(container, content, &files);
                 assert_eq!(bytes, packed(container, content, &files));
-                let (blob, length) = (blob(&bytes), bytes.len() as u64);
+                let blob = blob(&bytes);
+                let length = bytes.len() as u64;
                 for count in [1, 7, 64] {
                     let cuts: Vec<u64> = (1..count).map(|i| length * i / count).collect();
                     assert!(unpacked(container, &pieces(&blob, &cuts)) == (files.clone(), 0));

@@ -365,7 +365,8 @@ mod tests {
 
     #[test]
     fn a_text_of_the_other_encoding_is_never_read_as_other_characters() {
-        let (utf8, gbk) = (TEXT.as_bytes(), encoded("gbk", TEXT));
+        let utf8 = TEXT.as_bytes();
+        let gbk = encoded("gbk", TEXT);
         let mut buffer = Vec::new();
         for (file, record) in [(utf8, &gbk[..]), (&gbk, utf8), (&gbk, "新华社电".as_bytes())] {
             let charset = Charset::of(file, false, None);

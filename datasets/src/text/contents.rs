@@ -92,7 +92,9 @@ impl ContentsCopy {
         let failed = |offset, error| ReadFailure::of(&Error::reading(&path, offset, error));
         let input = compression.decode(BlobReader::new(blob, 0, u64::MAX), window_log);
         let mut input = layout.lines(input.map_err(|error| failed(0, error))?);
-        let (mut block, mut offset, mut more) = (vec![0; GrowingFile::BLOCK_BYTES], 0, Ok(true));
+        let mut block = vec![0; GrowingFile::BLOCK_BYTES];
+        let mut offset = 0;
+        let mut more = Ok(true);
         while matches!(more, Ok(true)) {
             if self.abandoned.load(Ordering::Relaxed) {
                 // A reader that is left must not take this for the end of the file.
@@ -164,9 +166,11 @@ impl ContentsReader {
 /// Those of the store.
 pub fn contents_bytes(blob: &Arc<dyn Blob>) -> Result<u64, cluster::Error> {
     let read = blob.bytes().min(SAMPLE_BYTES);
-    let (compression, window_log) = (Compression::named(blob.path()).1, Reading::default().window_log());
+    let compression = Compression::named(blob.path()).1;
+    let window_log = Reading::default().window_log();
     let input = compression.decode(BlobReader::new(Arc::clone(blob), 0, read), window_log);
-    let (mut buffer, mut decompressed) = (vec![0; GrowingFile::BLOCK_BYTES], 0);
+    let mut buffer = vec![0; GrowingFile::BLOCK_BYTES];
+    let mut decompressed = 0;
     let ended = input.and_then(|mut input| {
         let mut more = true;
         while more && decompressed < MOST_SAMPLED {

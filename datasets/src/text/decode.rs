@@ -15,8 +15,10 @@ pub(super) struct Decoded {
 
 impl Decoded {
     pub fn reason(&self, encoding: Encoding, recognised: bool) -> String {
-        let (name, how) = (encoding.name(), if recognised { ", as which it was recognised" } else { "" });
-        let (illegal, all) = (self.illegal, self.text.chars().count());
+        let name = encoding.name();
+        let how = if recognised { ", as which it was recognised" } else { "" };
+        let illegal = self.illegal;
+        let all = self.text.chars().count();
         format!("not valid {name}{how}: {illegal} of {all} characters are illegal")
     }
 }

@@ -202,7 +202,8 @@ fn sequence_files() -> Vec<Vec<u8>> {
     };
     let mut deflated = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     deflated.write_all(&string("a value that is compressed")).unwrap();
-    let (plain, deflated) = (record("key", &string("a value")), record("key", &deflated.finish().unwrap()));
+    let plain = record("key", &string("a value"));
+    let deflated = record("key", &deflated.finish().unwrap());
     let sync = *b"a sync marker 16";
     let marker = [&[0xff; 4][..], &sync].concat();
     files.push(
@@ -261,7 +262,8 @@ fn parquet_files() -> Vec<Vec<u8>> {
     // Row groups without lists are cut.
     .into_iter()
     .flat_map(|properties| {
-        let (properties, flat) = (properties.build(), batch.project(&[0, 1, 3]).unwrap());
+        let properties = properties.build();
+        let flat = batch.project(&[0, 1, 3]).unwrap();
         [written(&batch, properties.clone()), written(&flat, properties)]
     })
     .collect()

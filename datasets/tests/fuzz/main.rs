@@ -97,7 +97,8 @@ fn asked() -> Option<Asked> {
 /// Tries inputs until the time is over, and returns their number. With a seed, tries that one alone.
 fn fuzz(parser: &'static Parser, time: Duration, asked: &Asked) -> Result<u64, (u64, String)> {
     let files: Arc<Vec<Vec<u8>>> = Arc::new((parser.files)());
-    let (start, mut inputs) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut inputs = 0;
     while inputs == 0 || asked.seed.is_none() && start.elapsed() < time {
         let seed = asked.seed.unwrap_or(asked.from + inputs);
         let (done, outcome) = mpsc::channel();
@@ -152,7 +153,8 @@ fn one(parser: &Parser, files: &[Vec<u8>], seed: u64) -> Result<(), String> {
             }
             _ => piece.clone(),
         };
-        let (low, high) = (Piece { end: cut, ..whole.clone() }, Piece { start: cut, ..whole });
+        let low = Piece { end: cut, ..whole.clone() };
+        let high = Piece { start: cut, ..whole };
         for piece in [low, high] {
             divide(parser, &piece, &reading, &read(parser, &piece, &reading)?)
                 .map_err(|reason| format!("cut at {cut}: {reason}"))?;

@@ -75,7 +75,8 @@ impl Crowd {
     }
 
     fn position(&self, doc: DocId) -> Option<usize> {
-        let (docs, last) = (&self.docs, self.last.get());
+        let docs = &self.docs;
+        let last = self.last.get();
         let position = match docs.get(last..(last + 2).min(docs.len())) {
             Some(&[one, _]) if one == doc => last,
             Some(&[one, next]) if one < doc && doc <= next => (doc == next).then_some(last + 1)?,

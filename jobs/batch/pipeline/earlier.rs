@@ -52,7 +52,7 @@ pub struct KeptPass<'a> {
 }
 
 /// Documents of earlier nights in the search of one worker. They come before those of the input, and no split of the input
-/// has them. [`NoEarlier`] adds nothing, and `nightly` implements the trait by a state.
+/// has them. `NoEarlier` adds nothing, and `nightly` implements the trait by a state.
 ///
 /// | place | functions |
 /// |---|---|
@@ -188,6 +188,6 @@ pub(super) fn live_rank(
 }
 
 /// No documents of earlier nights.
-pub struct NoEarlier;
+pub(super) struct NoEarlier;
 
 impl Earlier for NoEarlier {}

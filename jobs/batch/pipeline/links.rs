@@ -117,7 +117,8 @@ impl AskedPairs {
     /// Returns the candidates that were not compared before, and notes them.
     pub fn fresh(&mut self, candidates: Sorted<Pair>) -> Result<Sorted<Pair>> {
         let before = std::mem::replace(&mut self.asked, Sorted::InMemory(Vec::new()));
-        let (mut before, mut asked) = (MergeCursor::new(before), ExternalSort::new(&self.spill).once());
+        let mut before = MergeCursor::new(before);
+        let mut asked = ExternalSort::new(&self.spill).once();
         let fresh = candidates.retain(&self.spill, |pair| {
             let docs = (pair.low, pair.high);
             while let Some(earlier) = before.next_if(|earlier| *earlier < docs)? {

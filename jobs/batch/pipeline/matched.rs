@@ -74,8 +74,8 @@ impl Matched {
         prefixes: Option<PrefixJoin>,
     ) -> Result<Self> {
         let (method, budget) = (&mapped.search.method, &mapped.search.spill);
-        let (round, crowd) =
-            (crowd.as_ref().map_or(Round::Over, |_| Round::First), crowd.unwrap_or_default());
+        let round = crowd.as_ref().map_or(Round::Over, |_| Round::First);
+        let crowd = crowd.unwrap_or_default();
         let of_crowd = |doc| crowd.binary_search_by_key(&doc, |(doc, _)| *doc).is_ok();
         let prefixes = prefixes.map(|prefixes| prefixes.among(of_crowd)).transpose()?;
         let reads_texts = matches!(round, Round::First) && mapped.stores_texts;

@@ -48,20 +48,20 @@ use self::retrieve::retrieve;
 use self::verify::{verify, verify_round};
 use runtime::progress::{Stage, StageTimer};
 
-/// Finds clusters on all workers of this process, in a run without earlier nights. `found`: counts of the map stage. `decide` gets the
+/// Finds clusters on all workers of this process, in a run without earlier nights. `mapped_counts`: those of the map stage. `decide` gets the
 /// clusters of each worker. Returns all counts of this process, and what `decide` has returned, in the order of the workers.
 pub fn find_on_workers<T: Send + 'static>(
-    (mapped, found): (Mapped, SearchResult),
+    (mapped, mapped_counts): (Mapped, SearchResult),
     decide: impl Fn(&mut Worker, GatheredClusters) -> Result<T> + Send + Sync + 'static,
 ) -> Result<(SearchResult, Vec<T>)> {
     let run = mapped.search.run.clone();
     let of_workers = run.group.run(move |worker| {
         let at = mapped.search.run.progress.worker(worker.index());
-        let (clusters, found) = find(worker, &at, &mapped, &mut NoEarlier)?;
-        anyhow::Ok((found, decide(worker, clusters)?))
+        let (clusters, counts) = find(worker, &at, &mapped, &mut NoEarlier)?;
+        anyhow::Ok((counts, decide(worker, clusters)?))
     })?;
     let (counts, decided): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
-    Ok((SearchResult::join(iter::once(found).chain(counts)), decided))
+    Ok((SearchResult::join(iter::once(mapped_counts).chain(counts)), decided))
 }
 
 /// Finds the clusters of one worker in the map output. Returns also what it has counted. All workers must call it.

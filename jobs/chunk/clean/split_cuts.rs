@@ -69,14 +69,17 @@ impl SplitCuts<'_> {
             if keeper.is_none() {
                 keeper = kept.as_ref().map(|kept| kept.id.clone());
             }
-            let (offset, bytes) = (unit.place.start, unit.bytes);
+            let offset = unit.place.start;
+            let bytes = unit.bytes;
             self.spans.push(CutSpan { id: name.id.clone(), place: doc, offset, bytes, kept })?;
         }
         let bytes = units.iter().map(|unit| u64::from(unit.bytes)).sum::<u64>();
         if units.len() as u64 == name.units {
             self.counts.removed_bytes += bytes;
             let duplicate_of = keeper.unwrap_or_default();
-            let (id, cluster, reason) = (name.id, duplicate_of.clone(), REASON.into());
+            let id = name.id;
+            let cluster = duplicate_of.clone();
+            let reason = REASON.into();
             return Ok(Fate::Removed(Removal { id, duplicate_of, similarity: None, cluster, reason }));
         }
         self.counts.docs += 1;

@@ -97,7 +97,8 @@ fn draw(end: usize, count: usize, seed: u64) -> Vec<usize> {
 /// more sentences are left out.
 pub(super) fn changed_strings(sentences: &[&str], seed: u64) -> Vec<ChangedReport> {
     let of_kind = |(count, changed): (usize, usize)| {
-        let (mut equal, mut agreeing) = (0, [0; 2]);
+        let mut equal = 0;
+        let mut agreeing = [0; 2];
         for trial in 0..TRIALS {
             let drawn = draw(sentences.len(), count, hash::spread(!seed) ^ trial);
             let string: String = drawn.iter().map(|&at| sentences[at]).collect();

@@ -145,7 +145,9 @@ fn of_input(common: &Common, args: &Args, specs: &[BlockSpec]) -> Result<(BlockR
     let (watch, progress) = input.watch(&common.progress, "chunk compare", &asked)?;
     let (texts, report) = watch.end(measure_texts(args, specs, &input, &progress))?;
     if let Some(first) = &texts.first_reject {
-        let (count, path, offset) = (texts.rejected, &first.path, first.offset);
+        let count = texts.rejected;
+        let path = &first.path;
+        let offset = first.offset;
         log::warn!("{count} rejected; the first: \"{path}\" at {offset}: {}", first.reason);
     }
     Ok((report, texts.rejected))

@@ -64,7 +64,7 @@ impl ExportRun<'_> {
     pub fn work(&self, folder: &OutputFolder) -> Result<JobEnd<ExportSummary>> {
         let progress = &self.job.run.progress;
         let (exported, rejected) =
-            self.job.copy_splits(folder, (Stage::Export, self.max_rejects), |at, number, _, rejects| {
+            self.job.write_splits(folder, (Stage::Export, self.max_rejects), |at, number, _, rejects| {
                 self.split(folder, at, number, rejects)
             })?;
         let mut counters = ExportCounters {

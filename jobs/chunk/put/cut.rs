@@ -80,7 +80,8 @@ pub(super) fn cut_file(
     if contents.len() as u64 > LONG_FILE_BYTES {
         return Ok(LookedAt::Long);
     }
-    let (bytes, hash) = (contents.len() as u64, *blake3::hash(&contents).as_bytes());
+    let bytes = contents.len() as u64;
+    let hash = *blake3::hash(&contents).as_bytes();
     if before.is_some_and(|before| before.hash == hash) {
         return Ok(LookedAt::Unchanged);
     }

@@ -26,10 +26,11 @@ use self::earlier_files::EarlierFiles;
 use self::input::{FoundFiles, PutFile, find_files};
 use super::store::{
     ChunkIndex, ChunkRun, ChunkStore, PutClaim, SnapshotCounts, SnapshotFile, SnapshotManifest,
-    SnapshotWriter, now,
+    SnapshotWriter,
 };
 use runtime::Common;
 use runtime::cli::terminal::{print, say};
+use runtime::clock::milliseconds_now;
 use runtime::corpus::at_once::each_with;
 use runtime::output::LockOwner;
 use runtime::progress::{Progress, Stage, Watch, Watched};
@@ -147,7 +148,7 @@ fn add_snapshot(
         Ok(SnapshotManifest {
             name: name.clone(),
             number,
-            time: now(),
+            time: milliseconds_now(),
             host: LockOwner::of_this_process().host,
             inputs: inputs.to_vec(),
             counts: SnapshotCounts { stored_bytes, new_chunks, new_chunk_bytes, ..counts },
@@ -162,7 +163,7 @@ fn add_snapshot(
 /// Warns if the clock of this machine is behind the time of a snapshot that is there already.
 fn warn_of_clock(snapshots: &[SnapshotManifest]) {
     let newest = snapshots.iter().max_by_key(|snapshot| snapshot.time);
-    if let Some(newest) = newest.filter(|newest| newest.time > now()) {
+    if let Some(newest) = newest.filter(|newest| newest.time > milliseconds_now()) {
         log::warn!(
             "the clock of this machine is behind the time of the snapshot \"{}\": one of the two clocks is wrong. \
              Snapshots stay in the order of their puts, but chunk forget --older-than goes by their times",
@@ -223,7 +224,9 @@ fn add_long_file(
     file: &PutFile,
     counts: &mut SnapshotCounts,
 ) -> Result<Result<SnapshotFile, cluster::Error>> {
-    let (mut hasher, mut bytes, mut chunks) = (Hasher::new(), 0, Vec::new());
+    let mut hasher = Hasher::new();
+    let mut bytes = 0;
+    let mut chunks = Vec::new();
     let unread = cut_long_file(file, |id, chunk| {
         hasher.update(chunk);
         bytes += chunk.len() as u64;

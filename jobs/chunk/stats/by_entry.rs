@@ -45,7 +45,8 @@ pub(super) fn print_rows(
     by: StatsBy,
     json: bool,
 ) -> Result<()> {
-    let (mut tree, mut owners) = (EntryTree::new(), ChunkUses::<ChunkOwner>::default());
+    let mut tree = EntryTree::new();
+    let mut owners = ChunkUses::<ChunkOwner>::default();
     each_file(store, snapshots, by, &mut tree, |tree, entry, manifest, file| {
         tree.add_file(entry, file.bytes);
         owners.add(manifest, file, |chunk| tree.note(chunk, entry));

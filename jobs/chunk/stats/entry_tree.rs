@@ -162,7 +162,8 @@ mod tests {
         fn an_entry_owns_what_would_be_unused_without_it(
             files in vec(("[ab](/[ab]){0,3}", vec(0usize..12, 0..6)), 0..12),
         ) {
-            let (mut tree, mut chunks) = (EntryTree::new(), [ChunkOwner::default(); 12]);
+            let mut tree = EntryTree::new();
+            let mut chunks = [ChunkOwner::default(); 12];
             let mut numbers = BTreeMap::from([("", ROOT)]);
             // A name that is a file and a folder is one entry here.
             for (name, wanted) in &files {

@@ -20,13 +20,14 @@
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::pack_layout::PackNumber;
 use super::store_folder::ChunkStore;
+use runtime::clock::milliseconds_now;
 use runtime::output::{LockOwner, put, read_sealed, write_sealed};
 
 /// Milliseconds after which a claim that is not renewed by its process on another machine counts for nothing: a week.
@@ -58,21 +59,17 @@ pub(crate) struct FrozenPacks {
     pub claims: Option<BTreeSet<String>>,
 }
 
-/// Returns the milliseconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
-}
-
 impl PutClaim {
     /// Writes a claim, and renews it from time to time.
     pub fn new(store: &ChunkStore) -> Result<Self> {
         let folder = store.path_of(CLAIMS);
         let path = format!("{folder}/{:016x}.json", ChunkStore::unique());
         store.store.create_dir(&folder)?;
-        let file = ClaimFile { owner: LockOwner::of_this_process(), time: now() };
+        let file = ClaimFile { owner: LockOwner::of_this_process(), time: milliseconds_now() };
         write_sealed(store.store.as_ref(), &path, &folder, &file)?;
         let (sender, ended) = mpsc::channel();
-        let (renewed, path_of_renewal) = (store.store.clone(), renewal_of(&path));
+        let renewed = store.store.clone();
+        let path_of_renewal = renewal_of(&path);
         let renew = move || {
             while ended.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = put(renewed.as_ref(), &path_of_renewal, b"") {
@@ -189,6 +186,8 @@ pub(crate) fn freeze(store: &ChunkStore, packs: BTreeSet<PackNumber>) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use std::fs::File;
 
     use cluster::Stores;

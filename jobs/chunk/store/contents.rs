@@ -40,7 +40,8 @@ impl ContentReader {
         file: &SnapshotFile,
         to: &mut dyn Write,
     ) -> Result<()> {
-        let (mut hasher, mut bytes) = (Hasher::new(), 0);
+        let mut hasher = Hasher::new();
+        let mut bytes = 0;
         let mut give = |piece: &[u8]| {
             hasher.update(piece);
             bytes += piece.len() as u64;

@@ -26,7 +26,7 @@ mod snapshot;
 mod store_folder;
 
 pub(super) use chunk_index::ChunkIndex;
-pub(super) use claims::{PutClaim, freeze, frozen, frozen_packs, living_claims, now, time_of_store};
+pub(super) use claims::{PutClaim, freeze, frozen, frozen_packs, living_claims, time_of_store};
 pub(super) use contents::ContentReader;
 pub(super) use pack_layout::{ChunkId, ChunkPlace, MOST_CHUNKS, PackNumber};
 pub(super) use pack_reader::{ChunkPack, OpenPacks};

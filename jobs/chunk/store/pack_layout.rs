@@ -90,7 +90,8 @@ impl PackDirectory {
     /// Returns the chunks of a frame.
     pub(super) fn chunks_of(&self, frame: usize) -> &[PackedChunk] {
         let first = |frame: usize| self.frames.get(frame).map(|frame| frame.first_chunk as usize);
-        let (from, to) = (first(frame).unwrap_or(0), first(frame + 1).unwrap_or(self.chunks.len()));
+        let from = first(frame).unwrap_or(0);
+        let to = first(frame + 1).unwrap_or(self.chunks.len());
         self.chunks.get(from..to).unwrap_or_default()
     }
 

@@ -116,7 +116,8 @@ impl ChunkPack {
         frame: usize,
         each: &mut impl FnMut(u32, ChunkId, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let (place, bytes) = (self.directory.frames[frame], self.frame(frame)?);
+        let place = self.directory.frames[frame];
+        let bytes = self.frame(frame)?;
         let mut at = 0;
         for (number, chunk) in (place.first_chunk..).zip(self.directory.chunks_of(frame)) {
             let bytes = &bytes[at..at + chunk.bytes as usize];

@@ -128,7 +128,8 @@ impl ChunkPackWriter {
         }
         let directory = postcard::to_stdvec(&self.directory)?;
         self.write(&directory)?;
-        let (offset, checksum) = (self.bytes, xxh3_64(&directory));
+        let offset = self.bytes;
+        let checksum = xxh3_64(&directory);
         self.write(&[&offset.to_le_bytes()[..], &checksum.to_le_bytes(), MAGIC].concat())?;
         self.output.finish_durably()?;
         Ok(self.bytes + (directory.len() + FOOTER_BYTES) as u64)

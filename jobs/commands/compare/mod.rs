@@ -139,7 +139,8 @@ fn run_with(common: &Common, group: &Arc<Group>, mut args: Args) -> Result<u8> {
     let features = Features::new(options.features, &lexicon)?;
     let read = |file: &String| LabelMap::parse(&text_of_file(file)?, file);
     let label_map = options.label_map.as_ref().map(read).transpose()?;
-    let (plan, reading) = (Arc::new(options.input.plan(&stores, inputs)?), options.input.reading()?);
+    let plan = Arc::new(options.input.plan(&stores, inputs)?);
+    let reading = options.input.reading()?;
     check_same_input(&plan, group)?;
     let configuration = serde_json::to_value(Configuration::here(options, group.all_workers(), inputs)?)?;
     // The processes know the output by a key. A killed run is not resumed, so each has a key of its own.
@@ -227,7 +228,8 @@ impl CompareJob<'_> {
         };
         let tested = testing.run(group)?;
         let part = ComparePart { tested, process: ResourceUsage::measure(), stages: progress.totals() };
-        let (mut report, mut others) = (None, Vec::new());
+        let mut report = None;
+        let mut others = Vec::new();
         let rejected = group.all_reduce(part, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|part| part.stages.clone()));
             let (written, faults) = self.write(&trained, all, (&outputs, &labels), training)?;

@@ -88,7 +88,8 @@ impl Testing<'_> {
         }
         let label = |doc| tests.binary_search_by_key(&doc, |test| test.0).ok().map(|at| tests[at].1);
         let mut cleaner = self.cleaner.clone();
-        let (mut held, mut features) = (Vec::new(), 0);
+        let mut held = Vec::new();
+        let mut features = 0;
         let mut rejects = SplitRejectsWriter::new(self.outputs, number);
         let mut reader = SplitReader::new(number, split, self.reading, at);
         while let Some(mut batch) = reader.next_batch()? {

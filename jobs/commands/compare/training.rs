@@ -146,7 +146,8 @@ impl LabelMap {
             let Some((label, class)) = line.split_once('\t') else {
                 bail!(WrongUse(format!("\"{file}\", line {number}: no tab between a label and a class")))
             };
-            let (label, class) = (label.trim().trim_matches('.').to_lowercase(), class.trim().to_owned());
+            let label = label.trim().trim_matches('.').to_lowercase();
+            let class = class.trim().to_owned();
             if map.0.insert(label, class.clone()).is_some_and(|other| other != class) {
                 bail!(WrongUse(format!("\"{file}\", line {number}: another class for the same label")));
             }

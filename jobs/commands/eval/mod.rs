@@ -179,7 +179,8 @@ impl Evaluated {
             })
         };
         let (mut same, mut pairs) = (Vec::new(), Vec::new());
-        let (mut gone, mut labelled) = (Vec::new(), 0);
+        let mut gone = Vec::new();
+        let mut labelled = 0;
         let mut places = HashMap::new();
         let mut twice = None;
         finished.members(|member| {

@@ -66,9 +66,10 @@ impl FingerprintJob {
         self.files.input.limit_records(None);
         let stores = Stores::new();
         let FingerprintJob { inputs, spec, lexicon, statistics, files } = self;
-        let (plan, reading) = (files.input.plan(&stores, &inputs)?, files.input.reading()?);
+        let plan = files.input.plan(&stores, &inputs)?;
+        let reading = files.input.reading()?;
         let run = Run::alone(plan, reading, common.workers(), &Arc::default());
-        let statistics = corpus_counts::given_or_counted(statistics, &spec, &lexicon, &run)?;
+        let statistics = corpus_counts::count_unless_given(statistics, &spec, &lexicon, &run)?;
         let method = spec.method(&lexicon, &statistics, None)?;
         let simhash = match method.search {
             Search::Bits64(simhash) => simhash,

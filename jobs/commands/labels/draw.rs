@@ -65,7 +65,9 @@ impl StratifiedDraw {
     /// number of pairs of the corpus for each that was offered.
     pub fn finish(self, stands_for: f64) -> LabelTable {
         let mut left = self.strata.len();
-        let (mut wanted, mut used, mut rows) = (self.wanted, HashSet::new(), BTreeMap::new());
+        let mut wanted = self.wanted;
+        let mut used = HashSet::new();
+        let mut rows = BTreeMap::new();
         // Small strata first: what they lack is drawn from the others. With fewer pairs than strata, the largest
         // strata have one each.
         let mut strata: Vec<_> = self.strata.into_iter().collect();
@@ -82,7 +84,8 @@ impl StratifiedDraw {
             let weight = offered as f64 * stands_for / taken.len().max(1) as f64;
             (wanted, left) = (wanted - taken.len(), left - 1);
             for (place, ids) in taken {
-                let (length, weight) = (CLASSES[class].0.to_owned(), format!("{weight:.1}"));
+                let length = CLASSES[class].0.to_owned();
+                let weight = format!("{weight:.1}");
                 rows.insert(place, LabelledRow { ids, length, weight, ..LabelledRow::default() });
             }
         }

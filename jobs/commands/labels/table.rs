@@ -43,7 +43,8 @@ impl LabelTable {
             bail!(wrong(1, "expected a header with the columns a, b and label"));
         };
         let (length, weight) = (place("length"), place("weight"));
-        let (mut rows, mut known) = (Vec::<LabelledRow>::new(), HashSet::new());
+        let mut rows = Vec::<LabelledRow>::new();
+        let mut known = HashSet::new();
         for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
             let fields: Vec<&str> = line.trim_end_matches('\r').split('\t').collect();
             let field = |at: Option<usize>| at.and_then(|at| fields.get(at)).unwrap_or(&"").to_string();

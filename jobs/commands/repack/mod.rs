@@ -129,7 +129,7 @@ impl Repack<'_> {
     ) -> Result<JobEnd<RepackSummary>> {
         let Run { plan, progress, .. } = &self.job.run;
         let (copied, rejected) =
-            self.job.copy_splits(folder, (self.stage, self.max_rejects), |at, number, split, rejects| {
+            self.job.write_splits(folder, (self.stage, self.max_rejects), |at, number, split, rejects| {
                 copy(folder, at, number, split, rejects)
             })?;
         let mut counters =

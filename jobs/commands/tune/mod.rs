@@ -211,7 +211,9 @@ fn by_labels(
 fn tsv_of(ranking: &Ranking, weight_of_same: f64) -> String {
     let mut tsv = "threshold\tright\tfalse\tmissed\tprecision\trecall\tf1\n".to_owned();
     for point in ranking.points() {
-        let (least, right, wrong) = (point.least, tenths(point.right), tenths(point.wrong));
+        let least = point.least;
+        let right = tenths(point.right);
+        let wrong = tenths(point.wrong);
         let (precision, recall, f1) = (point.precision(), ranking.recall(point), ranking.f1(point));
         let _ = writeln!(
             tsv,
@@ -358,7 +360,8 @@ fn by_sample(
         bands[number].candidates += of_row.candidates;
     }
 
-    let (read, all) = (documents.len() as f64, census.documents as f64);
+    let read = documents.len() as f64;
+    let all = census.documents as f64;
     let times = if read > 1.0 { all * (all - 1.0) / (read * (read - 1.0)) } else { 0.0 };
     let before = format!(
         "Method: {}\nSample: {} of {} documents, every pair compared: {} pairs, each standing for {times:.0} of the corpus\n",

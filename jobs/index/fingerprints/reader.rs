@@ -105,7 +105,8 @@ impl FingerprintFile {
     /// Returns the pages that may have keys from the first to the last, which are of one bucket.
     pub(super) fn pages_between(&self, table: usize, (first, last): (u64, u64)) -> Range<usize> {
         let bucket = self.summary.shape.bucket(first);
-        let (begin, end) = (self.buckets[table][bucket] as usize, self.buckets[table][bucket + 1] as usize);
+        let begin = self.buckets[table][bucket] as usize;
+        let end = self.buckets[table][bucket + 1] as usize;
         let pages = &self.pages[begin..end];
         let from = pages.partition_point(|page| page.first_key < first).saturating_sub(1);
         begin + from..begin + pages.partition_point(|page| page.first_key <= last)

@@ -173,7 +173,8 @@ impl FingerprintFile {
 
     /// Calls `each` with the entries of a page that have the key of a word of its bucket.
     fn each_equal(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize)) {
-        let (from, rest) = (self.first_from(page, buffer, key), key & self.shape().rest_mask());
+        let from = self.first_from(page, buffer, key);
+        let rest = key & self.shape().rest_mask();
         let equal = |entry: &usize| self.rest(buffer, *entry) == rest;
         (from..usize::from(page.entries)).take_while(equal).for_each(&mut each);
     }

@@ -78,7 +78,8 @@ proptest! {
         let four = FileShape::FOUR;
         prop_assert_eq!(four.word_of(four.key_of(word, table), table), word);
         prop_assert_eq!(four.key_of(word, table) >> 48, word >> (48 - 16 * table) & 0xFFFF);
-        let (two, table) = (FileShape { tables: 2, ..four }, table / 2);
+        let two = FileShape { tables: 2, ..four };
+        let table = table / 2;
         prop_assert_eq!(two.word_of(two.key_of(word, table), table), word);
         prop_assert_eq!(two.key_of(word, table), word.rotate_left(32 * table as u32));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -17,6 +17,7 @@ use crate::settings::IndexSettings;
 use crate::tools::any_index::Index;
 use crate::topics::PreparedDoc;
 use runtime::cli::terminal::{print, print_json};
+use runtime::clock::milliseconds_now;
 
 impl Index for HBaseIndex {
     fn settings(&self) -> &IndexSettings {
@@ -127,10 +128,4 @@ struct HBaseTopicStats {
     documents: u64,
     /// Documents that are being added, or whose process has died before they were decided.
     pending: u64,
-}
-
-/// Returns the time in milliseconds since 1970.
-fn milliseconds_now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

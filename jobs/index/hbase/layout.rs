@@ -95,7 +95,8 @@ impl HBaseDoc {
 
     /// Returns the cell of a state.
     pub fn id_cell(&self, topic: &str, state: DocState) -> TableCell {
-        let (state, fingerprint) = ([state.byte()], self.fingerprint.to_be_bytes());
+        let state = [state.byte()];
+        let fingerprint = self.fingerprint.to_be_bytes();
         let qualifier = [&state[..], &fingerprint, &self.token.bytes(), self.id.as_bytes()].concat();
         TableCell { row: id_row(topic, &self.id), qualifier, time: self.time, value: state.to_vec() }
     }
@@ -145,7 +146,8 @@ fn strange(cell: &TableCell) -> String {
 
 /// Returns the half of a fingerprint that is the key of a table, and the other one.
 fn halves(table: u8, fingerprint: u64) -> (u32, u32) {
-    let (first, second) = ((fingerprint >> 32) as u32, fingerprint as u32);
+    let first = (fingerprint >> 32) as u32;
+    let second = fingerprint as u32;
     if table == 0 { (first, second) } else { (second, first) }
 }
 
@@ -225,7 +227,8 @@ impl DocStamps {
     /// Stamps a document that comes now, in milliseconds since 1970. Times do not go back when the clock does.
     pub fn stamp(&mut self, doc: &PreparedDoc, now: u64) -> HBaseDoc {
         self.time = self.time.max(now);
-        let (time, token) = (self.time, self.token());
+        let time = self.time;
+        let token = self.token();
         HBaseDoc { time, token, fingerprint: fingerprint_of(doc), id: doc.id.clone() }
     }
 

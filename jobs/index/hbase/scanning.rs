@@ -67,7 +67,8 @@ impl HBaseIndex {
     pub fn topics(&self) -> Result<BTreeMap<String, [u64; 2]>> {
         let mut found = BTreeMap::new();
         for partition in 0..PARTITIONS {
-            let (mut start, end) = (vec![partition], vec![partition + 1]);
+            let mut start = vec![partition];
+            let end = vec![partition + 1];
             while let Some(row) = self.table.scan(&start..&end, None, 1)?.first().and_then(|row| row.first())
             {
                 let topic = topic_of_row(&row.row)?;

@@ -130,7 +130,9 @@ fn merge(folder: &RwLock<IndexFolder>, rate: u64, stop: &AtomicBool) -> Result<(
     let topics: Vec<String> = folder.read().topics_to_merge();
     for topic in topics {
         while let Some(job) = { folder.write().begin_merge(&topic) } {
-            let (began, mut bytes, mut looked) = (Instant::now(), 0, 0);
+            let began = Instant::now();
+            let mut bytes = 0;
+            let mut looked = 0;
             let merged = job.run(|more| {
                 bytes += more;
                 if bytes < looked + PACE_BYTES {

@@ -84,7 +84,8 @@ pub(super) async fn read_body(
     let mut parts = body.into_data_stream();
     let mut bytes = Vec::new();
     let (mut has_room, mut length) = (true, 0);
-    let (mut window_end, mut wanted) = (Instant::now() + WINDOW, LEAST_BYTES);
+    let mut window_end = Instant::now() + WINDOW;
+    let mut wanted = LEAST_BYTES;
     loop {
         let end = window_end.min(Instant::from_std(deadline.end()));
         let part = match timeout_at(end, parts.next()).await {

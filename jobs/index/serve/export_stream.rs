@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use super::served_index::ServedIndex;
 use crate::export::export_part;
-use crate::prepare::seconds_now;
+use runtime::clock::seconds_now;
 
 /// Returns the documents of a topic. Those that come or go meanwhile may be there or not. Changes wait while a part is
 /// read.
@@ -16,7 +16,8 @@ use crate::prepare::seconds_now;
 /// Memory: a thousand documents.
 pub(super) fn export_stream(index: Arc<ServedIndex>, topic: String) -> Body {
     let parts = stream::try_unfold(Some(0), move |from| {
-        let (index, topic) = (Arc::clone(&index), topic.clone());
+        let index = Arc::clone(&index);
+        let topic = topic.clone();
         async move {
             let Some(from) = from else { return anyhow::Ok(None) };
             let part = block_in_place(|| {

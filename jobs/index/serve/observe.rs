@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::admission::RequestCaller;
 use crate::index_folder::IndexFolder;
-use crate::prepare::seconds_now;
+use runtime::clock::seconds_now;
 use runtime::progress::{MetricsText, labels};
 
 /// Upper bounds of the histogram of times, in microseconds.
@@ -121,7 +121,9 @@ impl Observer {
 
 /// Counts a request and notes it in the access log.
 pub(super) async fn observe(State(observer): State<Arc<Observer>>, request: Request, next: Next) -> Response {
-    let (began, method, uri) = (Instant::now(), request.method().clone(), request.uri().clone());
+    let began = Instant::now();
+    let method = request.method().clone();
+    let uri = request.uri().clone();
     let client = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|client| client.0);
     let response = next.run(request).await;
     let microseconds = observer.count(response.status(), began.elapsed());

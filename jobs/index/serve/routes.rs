@@ -26,9 +26,9 @@ use super::observe::{Observer, observe};
 use super::route_state::{JSON_LINES, RouteState, refuse_params};
 use super::served_index::{RequestDoc, ServedIndex};
 use super::views::view_routes;
-use crate::prepare::seconds_now;
 use crate::query::QueryLimits;
 use crate::topics::PreparedDoc;
+use runtime::clock::seconds_now;
 
 /// Largest number of matches that a request may ask for.
 const MOST_MATCHES: usize = 1000;
@@ -278,7 +278,9 @@ async fn topics(
         let seen = index.topics.values().filter(|topic| topic.end_of_shown() > 0 && caller.sees(&topic.name));
         let numbers = |topic: &crate::topics::Topic| {
             let bytes: u64 = topic.segments.iter().map(|segment| segment.entry.bytes()).sum();
-            let (name, segments, in_memory) = (&topic.name, topic.segments.len(), topic.memory_bytes());
+            let name = &topic.name;
+            let segments = topic.segments.len();
+            let in_memory = topic.memory_bytes();
             json!({ "name": name, "segments": segments, "bytes": bytes, "bytes_in_memory": in_memory })
         };
         seen.map(numbers).collect()

@@ -18,11 +18,12 @@ use super::changes::{GroupCommit, Refused, WriteReply, WriteRequest};
 use super::deadline::{Closing, Deadline};
 use super::views::Views;
 use crate::index_folder::IndexFolder;
-use crate::prepare::{Preparer, seconds_now};
+use crate::prepare::Preparer;
 use crate::query::{Queries, QueryAnswer, QueryLimits};
 use crate::settings::IndexSettings;
 use crate::topics::PreparedDoc;
 use runtime::Common;
+use runtime::clock::seconds_now;
 
 /// Time for which queries keep changes waiting at once.
 const SLICE: Duration = Duration::from_millis(5);
@@ -78,10 +79,12 @@ impl ServedIndex {
         };
         folder.settings.check_words(&args.index, &lexicon)?;
         folder.warn_of_torn(common);
-        let (folder, groups) = (Arc::new(RwLock::new(folder)), Arc::new(Mutex::new(())));
+        let folder = Arc::new(RwLock::new(folder));
+        let groups = Arc::new(Mutex::new(()));
         let start = || GroupCommit::start(Arc::clone(&folder), Arc::clone(&groups));
         let writer = (!args.read_only).then(start).transpose()?;
-        let (policy, memory) = (args.view_policy.clone(), args.view_memory);
+        let policy = args.view_policy.clone();
+        let memory = args.view_memory;
         let views = || Views::start(Arc::clone(&folder), policy, memory, common.workers());
         let views = args.view.then(views).transpose()?;
         let background = match &writer {

@@ -127,7 +127,8 @@ fn an_interrupted_query_has_the_same_answer() {
     let limits = QueryLimits { matches: 100, within: None };
     let expected = test.index.query_all("topic", &docs, limits, 1).unwrap();
     assert!(expected[0].matches.len() > 20);
-    let (mut queries, mut calls) = (Queries::new(limits, 1), 0);
+    let mut queries = Queries::new(limits, 1);
+    let mut calls = 0;
     while !test.index.answer_until("topic", &docs, &mut queries, Some(Instant::now())).unwrap() {
         calls += 1;
         if calls == 2 {

@@ -113,11 +113,13 @@ enum WrittenJob {
 struct ComparedIndex {
     path: String,
     lexicon: Lexicon,
-    /// It is open, but while it is opened again.
+    /// `None` only while it is opened again.
     index: Option<IndexFolder>,
     list: NaiveList,
     preparer: Preparer,
+    /// Whether answers have distances.
     has_distance: bool,
+    /// The flush or merge that has begun.
     begun: Option<WrittenJob>,
 }
 
@@ -325,7 +327,8 @@ fn equal_texts_of_several_flushes_become_one() {
         index.delete("topic", &BTreeSet::from(["1".to_owned()])).unwrap();
         index.compact().unwrap();
         let topic = &index.topics["topic"];
-        let (entry, texts) = (&topic.segments[0].entry, 2);
+        let entry = &topic.segments[0].entry;
+        let texts = 2;
         let rows = |table| entry.tables.get(&table).map(|summary| summary.rows);
         let prints = entry.fingerprints.as_ref().map(|summary| summary.entries);
         assert_eq!(topic.segments.len(), 1);

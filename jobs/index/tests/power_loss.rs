@@ -30,7 +30,8 @@ struct PoweredIndex {
 
 impl PoweredIndex {
     fn new() -> Self {
-        let (folder, store) = (TempDir::new().unwrap(), PowerStore::new());
+        let folder = TempDir::new().unwrap();
+        let store = PowerStore::new();
         let index = PoweredIndex { folder, store, docs: Docs::new() };
         std::fs::create_dir(index.path()).unwrap();
         let settings =
@@ -86,7 +87,8 @@ impl PoweredIndex {
 
     /// Returns the documents that are there.
     fn read(&self) -> Docs {
-        let (index, mut docs) = (self.open().unwrap(), Docs::new());
+        let index = self.open().unwrap();
+        let mut docs = Docs::new();
         for (name, topic) in &index.topics {
             topic.segments.iter().for_each(|segment| segment.check().unwrap());
             let each = |doc: IndexedDoc| {

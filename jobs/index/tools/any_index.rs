@@ -9,10 +9,11 @@ use super::stats::print_stats;
 use crate::changes::GROUP;
 use crate::export::print_docs;
 use crate::index_folder::IndexFolder;
-use crate::prepare::{Preparer, seconds_now};
+use crate::prepare::Preparer;
 use crate::query::{QueryAnswer, QueryLimits};
 use crate::settings::IndexSettings;
 use crate::topics::PreparedDoc;
+use runtime::clock::seconds_now;
 
 /// An open index. Whether it can be changed is said when it is opened.
 pub(crate) trait Index: Sync {

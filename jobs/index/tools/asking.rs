@@ -81,11 +81,13 @@ pub(super) fn ask<T: Send>(
     each: impl FnMut(T) -> Result<()>,
 ) -> Result<Rejects> {
     let answer = |preparer: &mut Preparer, batch| answer(&preparer.prepare(&batch));
-    watched(common, index, corpus, input, |progress| each_batch(input, progress, preparer, answer, each))
+    with_progress(common, index, corpus, input, |progress| {
+        each_batch(input, progress, preparer, answer, each)
+    })
 }
 
 /// Does work with the documents of a corpus while its progress is shown. `index`: the name of the index that it is for.
-pub(super) fn watched<T>(
+pub(super) fn with_progress<T>(
     common: &Common,
     index: &str,
     corpus: &CorpusArgs,

@@ -12,13 +12,13 @@ use operators::text::features::Lexicon;
 use crate::args::CorpusArgs;
 use crate::fingerprints::word_of_pass;
 use crate::index_folder::IndexFolder;
-use crate::prepare::seconds_now;
 use crate::settings;
 use crate::topics::{IndexTable, SegmentEntry, SegmentWriter};
 use batch::options::Verification;
 use nightly::state::{EarlierDocs, NightEntry, StateFolder, StateManifest, StateTable, doc_of, number_of};
 use runtime::Common;
 use runtime::cli::exit::WrongUse;
+use runtime::clock::seconds_now;
 
 /// Number of passes of fingerprints with four blocks.
 const FOUR_PASSES: u64 = 4;

@@ -15,11 +15,11 @@ use operators::method::Spec;
 use operators::text::features::Lexicon;
 
 use self::any_index::Index;
-use self::asking::{Use, ask, watched};
+use self::asking::{Use, ask, with_progress};
 use self::from_state::{build_from_state, refuse_options, state_among};
 use self::model::model;
 use self::snapshot::snapshot;
-use crate::answer_lines::{acknowledge, code, print_line};
+use crate::answer_lines::{acknowledge, print_line, warn_of_rejects};
 use crate::args::{CorpusArgs, IndexArgs, IndexTool};
 use crate::changes::GroupSize;
 use crate::export::print_docs;
@@ -176,29 +176,20 @@ fn fill(
     input: Input,
     corpus: &CorpusArgs,
 ) -> Result<u8> {
-    let code = add_corpus(common, (name, &mut *index), input, corpus, None)?;
+    let add = |progress: &Progress| add_by_groups(index, &corpus.topic, &input, None, progress);
+    let rejects = with_progress(common, name, corpus, &input, add)?;
     index.finish_build()?;
-    Ok(code)
+    Ok(warn_of_rejects(&rejects, &input))
 }
 
 /// Adds a corpus to an index. `limits`: as for [`Index::add`]. Returns the exit code.
 fn change(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: Option<QueryLimits>) -> Result<u8> {
     let (input, mut index) = args.open_both(common, corpus, Use::Change)?;
     limits.map_or(Ok(()), |limits| index.check_limits(limits))?;
-    let code = add_corpus(common, (&args.index, index.as_mut()), input, corpus, limits)?;
+    let add = |progress: &Progress| add_by_groups(index.as_mut(), &corpus.topic, &input, limits, progress);
+    let rejects = with_progress(common, &args.index, corpus, &input, add)?;
     index.finish()?;
-    Ok(code)
-}
-
-fn add_corpus(
-    common: &Common,
-    (name, index): (&str, &mut dyn Index),
-    input: Input,
-    corpus: &CorpusArgs,
-    limits: Option<QueryLimits>,
-) -> Result<u8> {
-    let add = |progress: &Progress| add_by_groups(index, &corpus.topic, &input, limits, progress);
-    code(&watched(common, name, corpus, &input, add)?, &input)
+    Ok(warn_of_rejects(&rejects, &input))
 }
 
 /// Adds all documents in order, group by group, and prints the answers of a group once it is durable. Returns the rejected
@@ -247,7 +238,7 @@ fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLi
     let answer = |docs: &[PreparedDoc]| index.query(&corpus.topic, docs, limits);
     let print = |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line);
     let rejects = ask(common, (&args.index, &index.preparer()), corpus, &input, answer, print)?;
-    code(&rejects, &input)
+    Ok(warn_of_rejects(&rejects, &input))
 }
 
 fn warn_of_topic(common: &Common, index: &dyn Index, topic: &str) -> Result<()> {

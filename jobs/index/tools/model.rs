@@ -6,16 +6,17 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::asking::ask;
-use crate::answer_lines::code;
+use crate::answer_lines::warn_of_rejects;
 use crate::args::{CorpusArgs, IndexArgs};
 use crate::fingerprints::PAGE_ENTRIES;
 use crate::load::open_corpus;
-use crate::prepare::{Preparer, seconds_now};
+use crate::prepare::Preparer;
 use crate::query::QueryLimits;
 use crate::topics::{PreparedDoc, QueryWork};
 use runtime::Common;
 use runtime::cli::exit::WrongUse;
 use runtime::cli::terminal::{print, print_json};
+use runtime::clock::seconds_now;
 
 /// Number of keys that a query reads at once, about: a leaf of a run has so many.
 const KEYS_OF_A_READ: f64 = 100.0;
@@ -112,7 +113,7 @@ pub(super) fn model(
     let sizes = [&[rows], documents].concat();
     let modelled: Vec<ModelledIndex> = sizes.iter().map(|size| measured.scaled(*size, disk)).collect();
     print_model(&modelled, work.queries, json)?;
-    code(&rejects, &input)
+    Ok(warn_of_rejects(&rejects, &input))
 }
 
 /// Prints the index as it is, which comes first, and those of other sizes.

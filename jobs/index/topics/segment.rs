@@ -39,7 +39,8 @@ const MOST_IDLE: usize = 64;
 impl Segment {
     /// Makes the segment of a topic in `folder`. This opens nothing.
     pub fn new(store: &Arc<dyn Store>, folder: &str, entry: SegmentEntry) -> Arc<Self> {
-        let (store, folder) = (Arc::clone(store), folder.to_owned());
+        let store = Arc::clone(store);
+        let folder = folder.to_owned();
         Arc::new(Segment { store, folder, entry, files: OnceLock::new(), idle: Mutex::default() })
     }
 

@@ -277,7 +277,8 @@ impl Topic {
                 // Their documents are gone, but they have copies.
                 let gone = memory.texts().map(|text| text.number).filter(|text| memory.doc(*text).is_none());
                 self.deleted.extend(gone);
-                let (first, end) = (self.end_of_segments(), self.next);
+                let first = self.end_of_segments();
+                let end = self.next;
                 let frozen = Arc::new(FrozenTable { table: memory, first, end, next_change });
                 self.changed_from = None;
                 Arc::clone(self.frozen.insert(frozen))

@@ -89,7 +89,8 @@ impl TopicTexts {
             let (text, priority) = (texts.text(doc.text)?, texts.priority(doc.number)?);
             found.note(DocId(doc.number), text.chars().count() as u32, priority);
             // The pipeline wants a number of each document.
-            let (id, priority) = (doc.number.to_string(), priority.number().unwrap_or(f64::MIN));
+            let id = doc.number.to_string();
+            let priority = priority.number().unwrap_or(f64::MIN);
             serde_json::to_writer(&mut *file, &json!({ "id": id, "text": text, PRIORITY: priority }))?;
             Ok(file.write_all(b"\n")?)
         })

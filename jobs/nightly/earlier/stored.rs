@@ -2,7 +2,7 @@
 //! new or withdrawn documents touch them.
 
 use anyhow::{Context, Result};
-use operators::flow::{MatchedDocs, WantedDocs, owner, reads, shuffle};
+use operators::flow::{MatchedDocs, WantedDocs, reader_of, reads, shuffle};
 use operators::search::map_records::StoredText;
 use operators::{DocId, Merit};
 use timely::worker::Worker;
@@ -101,7 +101,7 @@ fn splits(docs: &EarlierDocs, worker: &Worker) -> impl Iterator<Item = u32> + us
 
 /// Sends documents to the workers that read them, and returns those that arrive, each once and in order.
 pub(super) fn at_readers(worker: &mut Worker, name: &str, docs: Vec<DocId>) -> Vec<DocId> {
-    let mut arrived = shuffle(worker, name, docs, |doc: &DocId| owner(*doc));
+    let mut arrived = shuffle(worker, name, docs, |doc: &DocId| reader_of(*doc));
     arrived.sort_unstable();
     arrived.dedup();
     arrived

@@ -92,7 +92,8 @@ impl CommittedVersion {
 
     fn of_line(line: &[u8]) -> Option<Self> {
         let line: Value = serde_json::from_slice(line).ok()?;
-        let (version, made_by) = (line.get("version")?.as_u64()?, line.get("made_by")?.as_str()?.to_owned());
+        let version = line.get("version")?.as_u64()?;
+        let made_by = line.get("made_by")?.as_str()?.to_owned();
         let finished = line.get("finished").and_then(Value::as_str);
         let finished = finished.and_then(|time| chrono::DateTime::parse_from_rfc3339(time).ok());
         let finished = finished.and_then(|time| time.timestamp().try_into().ok());
@@ -126,7 +127,9 @@ impl StateFolder {
         if path.is_empty() && matches!(store.showing(), Showing::Rename(_)) {
             bail!(WrongUse(format!("the state \"{uri}\" is the root of a file system: name a folder in it")));
         }
-        let (uri, run, may_be_named) = (uri.to_owned(), String::new(), Arc::default());
+        let uri = uri.to_owned();
+        let run = String::new();
+        let may_be_named = Arc::default();
         Ok(StateFolder { store, uri, path, lock: None, run, may_be_named })
     }
 

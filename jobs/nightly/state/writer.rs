@@ -77,7 +77,8 @@ pub(crate) struct TableWriter {
 impl RunsOfNight {
     /// Begins without files. `name`: that of the worker.
     pub fn new(state: &StateFolder, version: u64, name: &str) -> Self {
-        let (store, folder) = (Arc::clone(&state.store), state.path.clone());
+        let store = Arc::clone(&state.store);
+        let folder = state.path.clone();
         let name = format!("{name}-{}", state.run());
         RunsOfNight { store, folder, version, name, runs: Vec::new() }
     }

@@ -134,7 +134,8 @@ pub(crate) fn refuse_unfinished(files: &[InputFile]) -> Result<()> {
     for file in files {
         for (at, _) in file.path.match_indices('/') {
             let name = file.path[at + 1..].split('/').next().unwrap_or_default();
-            let (prefix, output) = (file.store.prefix(), &file.path[..at]);
+            let prefix = file.store.prefix();
+            let output = &file.path[..at];
             if FOLDERS.contains(&name)
                 && seen.insert((prefix, output))
                 && is_begun(file.store.as_ref(), output)?

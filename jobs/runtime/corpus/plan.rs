@@ -293,8 +293,9 @@ impl Plan {
         }
         let (input_files, splits) = (self.files.len() as u64, self.splits.len() as u64);
         let input_bytes = self.bytes();
-        let (version, output, configuration) =
-            (env!("CARGO_PKG_VERSION"), output.to_owned(), configuration.clone());
+        let version = env!("CARGO_PKG_VERSION");
+        let output = output.to_owned();
+        let configuration = configuration.clone();
         let left_if_ended = None;
         Ok(Watched {
             version,

@@ -69,7 +69,9 @@ fn is_local(file: &InputFile) -> bool {
 /// Returns a hash of the contents of a file.
 fn content(file: &InputFile) -> Result<u64> {
     let blob = file.open(None)?;
-    let (mut hash, mut window, mut offset) = (Xxh3::new(), vec![0; WINDOW_BYTES], 0);
+    let mut hash = Xxh3::new();
+    let mut window = vec![0; WINDOW_BYTES];
+    let mut offset = 0;
     loop {
         let read = blob.read_full_at(offset, &mut window)?;
         if read == 0 {

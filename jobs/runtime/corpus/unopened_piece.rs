@@ -32,7 +32,9 @@ impl UnopenedPiece {
         let cut = |index| (u128::from(self.end) * u128::from(index) / u128::from(count)) as u64;
         let shared = Arc::default();
         let piece = |index| {
-            let (start, end, shared) = (cut(index), cut(index + 1), Arc::clone(&shared));
+            let start = cut(index);
+            let end = cut(index + 1);
+            let shared = Arc::clone(&shared);
             UnopenedPiece { start, end, bytes: end - start, shared, ..self.clone() }
         };
         (0..count).map(piece).collect()
@@ -44,7 +46,8 @@ impl UnopenedPiece {
         let shared = Arc::new(SharedFile::decompressed(local));
         let noted = Arc::default();
         let piece = |(index, piece): (u64, UnopenedPiece)| {
-            let (shared, noted) = (Arc::clone(&shared), Some(Arc::clone(&noted)));
+            let shared = Arc::clone(&shared);
+            let noted = Some(Arc::clone(&noted));
             let end = if index + 1 < count { (index + 1) * bytes } else { u64::MAX };
             UnopenedPiece { start: index * bytes, end, shared, noted, ..piece }
         };

@@ -18,7 +18,8 @@ pub(crate) fn hash_of_program() -> io::Result<u128> {
 }
 
 fn hash_of_build(mut program: impl Read) -> io::Result<u128> {
-    let (mut hash, mut window) = (Xxh3::new(), Vec::with_capacity(PROGRAM_WINDOW));
+    let mut hash = Xxh3::new();
+    let mut window = Vec::with_capacity(PROGRAM_WINDOW);
     loop {
         window.clear();
         program.by_ref().take(PROGRAM_WINDOW as u64).read_to_end(&mut window)?;

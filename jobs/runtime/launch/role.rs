@@ -122,7 +122,8 @@ impl ProcessOptions {
             if addresses.is_empty() {
                 return Ok(ProcessTask::Alone(workers));
             }
-            let (index, token) = (usize::from(index), Some(Token(token.into_bytes())));
+            let index = usize::from(index);
+            let token = Some(Token(token.into_bytes()));
             let membership = Membership { index, addresses, workers };
             return Ok(ProcessTask::Process(ProcessRole { membership, token }));
         }

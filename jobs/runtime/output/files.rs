@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_listing_in_ranges_finds_the_files_of_a_whole_listing() {
-        let (store, folder) = (cluster::Local, tempfile::tempdir().unwrap());
+        let store = cluster::Local;
+        let folder = tempfile::tempdir().unwrap();
         let base = folder.path().to_str().unwrap();
         let files = list(&["kept/b", "kept/d", "kept/f", "kept/h", "removed/b"].map(|name| (name, 0)));
         for found in ["abcdefghi", "bdfh", "acegi", "i", "a", "e", ""] {

@@ -29,6 +29,7 @@
 //! Had A been killed before it decided, B would do only the splits that A has not finished. The order of all
 //! steps and the reasons are in docs/design/commit.md and lock.md.
 
+mod encoded;
 mod file;
 mod files;
 mod folder;
@@ -45,6 +46,7 @@ mod success;
 pub mod summary;
 pub mod tables;
 
+pub use self::encoded::each_encoded;
 pub use self::file::{FileOutput, FileTargets};
 pub use self::files::{Difference, FileList, OutputFile, found_below};
 pub use self::folder::{Lock, LockOwner, OutputFolder, SplitParts, vanish};

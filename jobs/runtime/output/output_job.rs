@@ -140,7 +140,8 @@ impl<'a> OutputJob<'a> {
         (output, args): (&'a str, &'a OutputArgs),
         configuration: Value,
     ) -> Self {
-        let (key, limits) = (None, String::new());
+        let key = None;
+        let limits = String::new();
         OutputJob { common, stores, run, name, start, configuration, output, args, key, limits }
     }
 
@@ -243,32 +244,32 @@ impl<'a> OutputJob<'a> {
         }
     }
 
-    /// Copies each split of this process by `copy`, and lists the records that it rejects in the output. Returns what it has returned,
-    /// in the order of the splits, and the number of rejected records. For jobs of one process.
+    /// Writes something of each split of this process by `write`, and lists the records that it rejects in the output. Returns the results
+    /// of `write` in the order of the splits, and the number of rejected records. For jobs of one process.
     ///
     /// # Errors
-    /// Those of `copy`, and that of more than `max_rejects` rejected records.
-    pub fn copy_splits<T: Send>(
+    /// Those of `write`, and that of more than `max_rejects` rejected records.
+    pub fn write_splits<T: Send>(
         &self,
         folder: &OutputFolder,
         (stage, max_rejects): (Stage, Option<u64>),
-        copy: impl Fn(&StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<T> + Sync,
+        write: impl Fn(&StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<T> + Sync,
     ) -> Result<(Vec<T>, u64)> {
         let Run { group, plan, reading, progress } = &self.run;
         let limit = RejectLimit::new(max_rejects, plan, reading);
         let outputs = folder.map_outputs();
-        let copied = each_split(plan, group, (progress, stage), |at, number, split| {
+        let written = each_split(plan, group, (progress, stage), |at, number, split| {
             let mut rejects = SplitRejectsWriter::new(&outputs, number);
-            let copied = copy(at, number, split, &mut rejects)?;
+            let result = write(at, number, split, &mut rejects)?;
             let rejects = rejects.finish()?;
             limit.count(&rejects)?;
-            Ok((copied, rejects))
+            Ok((result, rejects))
         })?;
-        let (copied, of_splits): (Vec<T>, Vec<Rejects>) = copied.into_iter().unzip();
+        let (results, of_splits): (Vec<T>, Vec<Rejects>) = written.into_iter().unzip();
         let mut rejects = Rejects::default();
         of_splits.into_iter().for_each(|of_split| rejects.join(of_split));
         rejects.write(folder, 0, &outputs, plan, reading)?;
-        Ok((copied, rejects.count()))
+        Ok((results, rejects.count()))
     }
 
     /// Commits the output. `files`: those of it that the folder has not noted itself.

@@ -144,44 +144,46 @@ impl Rejects {
         }
         let kinds = self.kinds.values().filter(|(_, last)| last.doc.split() >= of_input);
         let commonest = kinds.max_by_key(|(count, last)| (*count, Reverse(last.doc))).cloned();
-        let Some((of_kind, mut example)) = commonest else {
+        let Some((of_kind, example)) = commonest else {
             bail!(AllRejected(format!("every record was rejected ({count}), so nothing was written")))
         };
         // Some of a kind may be of the reference.
         let of_them = if of_input == 0 { format!(" ({of_kind} of them)") } else { String::new() };
-        if !self.numbered {
-            LineNumbering::new(plan, reading).number(&mut example)?;
-        }
-        let Reject { path, offset, reason, head, .. } = example;
-        let head = head.trim_end();
+        let head = example.head.trim_end();
         // The first bytes of a file that is no text tell nobody anything.
         let is_text = |c: char| c != '\u{fffd}' && (!c.is_control() || c.is_whitespace());
         let begins = match !head.is_empty() && head.chars().all(is_text) {
             true => format!("; it begins with {head:?}"),
             false => String::new(),
         };
+        let example = self.in_words(&example, plan, reading)?;
         bail!(AllRejected(format!(
-            "every record was rejected ({count}), so nothing was written; the commonest reason{of_them}: \
-             \"{path}\" at {offset}: {reason}{begins}"
+            "every record was rejected ({count}), so nothing was written; the commonest reason{of_them}: {example}{begins}"
         )))
     }
 
     /// Returns an error if there are more rejects than the user allows.
     pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
         let Some(max) = max.filter(|max| self.faults() > *max) else { return Ok(()) };
-        let (count, first) = (self.faults(), self.first_in_words(plan, reading)?);
+        let count = self.faults();
+        let first = self.first_in_words(plan, reading)?.unwrap_or_default();
         bail!(Guarded(format!(
             "{count} records were rejected, more than --max-rejects {max}; the first: {first}"
         )))
     }
 
-    /// Says where the first reject lies, and why it was rejected. Cost: reads its file up to there to count lines, unless that is known.
-    pub fn first_in_words(&self, plan: &Plan, reading: &Reading) -> Result<String> {
-        let Some(mut first) = self.first.clone() else { return Ok(String::new()) };
+    /// Says where the first reject lies, and why it was rejected, if there is one that the user does not want to leave out. Cost: reads its
+    /// file up to there to count lines, unless that is known.
+    pub fn first_in_words(&self, plan: &Plan, reading: &Reading) -> Result<Option<String>> {
+        self.first.as_ref().map(|first| self.in_words(first, plan, reading)).transpose()
+    }
+
+    fn in_words(&self, reject: &Reject, plan: &Plan, reading: &Reading) -> Result<String> {
+        let mut reject = reject.clone();
         if !self.numbered {
-            LineNumbering::new(plan, reading).number(&mut first)?;
+            LineNumbering::new(plan, reading).number(&mut reject)?;
         }
-        let Reject { path, offset, reason, .. } = first;
+        let Reject { path, offset, reason, .. } = reject;
         Ok(format!("\"{path}\" at {offset}: {reason}"))
     }
 

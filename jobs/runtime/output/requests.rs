@@ -42,7 +42,8 @@ fn contents(path: &str, blob: Arc<dyn Blob>) -> Result<Option<Vec<u8>>, cluster:
 /// Returns the BLAKE3 hash of a file, in hexadecimal. Reads the file once.
 pub fn hash(store: &dyn Store, path: &str) -> Result<String, cluster::Error> {
     let mut reader = BlobReader::new(store.open(path)?, 0, u64::MAX);
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; HASHED_BYTES]);
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; HASHED_BYTES];
     loop {
         match reader.read(&mut buffer).map_err(|error| cluster::Error::io(path, "read", error))? {
             0 => return Ok(hasher.finalize().to_hex().to_string()),

@@ -6,6 +6,7 @@ use anyhow::Result;
 use operators::{DocId, Reject};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::encoded::each_encoded;
 use super::map_output::{MapOutput, MapOutputs};
 
 /// Rejected records of a split, in order. Holds one frame.
@@ -65,15 +66,10 @@ impl SplitRejects {
     }
 
     /// Reads the next frame; `false` if there is none.
-    fn frame(&mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<bool> {
+    fn frame(&mut self, each: impl FnMut(Reject) -> Result<()>) -> Result<bool> {
         let Some(frame) = self.output.frames.get(self.next_frame) else { return Ok(false) };
         self.next_frame += 1;
-        let mut rest = self.output.read_frame(frame, &mut self.file, &mut self.bytes)?;
-        while !rest.is_empty() {
-            let reject;
-            (reject, rest) = postcard::take_from_bytes(rest)?;
-            each(reject)?;
-        }
+        each_encoded(self.output.read_frame(frame, &mut self.file, &mut self.bytes)?, each)?;
         Ok(true)
     }
 }
@@ -104,7 +100,8 @@ mod tests {
             writer.write().unwrap();
         }
         writer.finish("head").unwrap();
-        let (mut next, rejects) = (0, outputs.open_rejects(3).unwrap());
+        let mut next = 0;
+        let rejects = outputs.open_rejects(3).unwrap();
         assert!(rejects.output.frames.len() > 2);
         rejects
             .read(|reject| {

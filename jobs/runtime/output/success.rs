@@ -28,7 +28,9 @@ pub(super) fn success_text(summary: &impl Serialize, run: &str, files: &FileList
     let mut success = format!("{body},\n  \"run\": {},\n  \"files\": {{", serde_json::to_string(run)?);
     let mut separator = "\n";
     for (name, file) in &files.0 {
-        let (bytes, records, blake3) = (file.bytes, file.records, file.blake3.as_str());
+        let bytes = file.bytes;
+        let records = file.records;
+        let blake3 = file.blake3.as_str();
         // Each file gets a line of its own, because there may be very many.
         success.push_str(separator);
         success.push_str(&format!("    {}: ", serde_json::to_string(name)?));

@@ -66,7 +66,8 @@ impl MetricsPage {
     fn answer(&self, mut client: TcpStream) -> io::Result<()> {
         client.set_read_timeout(Some(CLIENT_TIME))?;
         client.set_write_timeout(Some(CLIENT_TIME))?;
-        let (mut request, mut read) = ([0; REQUEST_BYTES], 0);
+        let mut request = [0; REQUEST_BYTES];
+        let mut read = 0;
         let began = Instant::now();
         while !request[..read].windows(4).any(|end| end == b"\r\n\r\n") {
             let more = client.read(&mut request[read..])?;

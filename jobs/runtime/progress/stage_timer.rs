@@ -19,7 +19,8 @@ impl Progress {
     /// the main thread does by itself is done as worker 0. Only one thread at a time may be a worker.
     pub fn worker(&self, number: usize) -> StageTimer<'_> {
         let own = Arc::clone(self.workers.lock().entry(number).or_default());
-        let (wall, cpu) = (Cell::new(Instant::now()), Cell::new(thread_cpu()));
+        let wall = Cell::new(Instant::now());
+        let cpu = Cell::new(thread_cpu());
         StageTimer { progress: self, number, own, stage: Cell::new(Stage::Start), wall, cpu }
     }
 
@@ -122,7 +123,8 @@ impl StageTimer<'_> {
     /// Adds counts, and the time since the last call. While a worker has a split, all of its time is work of
     /// the CPU or the disk. Otherwise it may wait for other workers, so only its CPU time counts as busy.
     fn count(&self, add: impl FnOnce(&mut StageCounts)) {
-        let (now, cpu) = (Instant::now(), thread_cpu());
+        let now = Instant::now();
+        let cpu = thread_cpu();
         let wall = now.saturating_duration_since(self.wall.replace(now));
         let spent = cpu.saturating_sub(self.cpu.replace(cpu));
         if self.stage.get() == Stage::Start {

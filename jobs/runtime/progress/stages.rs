@@ -181,7 +181,8 @@ mod tests {
 
     fn worker(worker: u32, records: u64, busy: u64) -> WorkerTotals {
         let (wall, busy) = (Duration::from_secs(10), Duration::from_secs(busy));
-        let (bytes, file_bytes) = (1_000_000 * records, 0);
+        let bytes = 1_000_000 * records;
+        let file_bytes = 0;
         WorkerTotals {
             worker,
             tally: StageCounts {

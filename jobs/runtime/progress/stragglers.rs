@@ -105,7 +105,8 @@ mod tests {
     /// Returns a worker that has been at its split for `taken` seconds and counted something `still` seconds
     /// ago.
     fn state(worker: usize, taken: u32, still: u32) -> WorkerState {
-        let (split, file) = (10 + worker as u32, format!("in/part-{worker}"));
+        let split = 10 + worker as u32;
+        let file = format!("in/part-{worker}");
         let at_hand = AtHand { stage: Stage::Map, split, file, taken: taken * SECOND };
         WorkerState { worker, still: Some(still * SECOND), at_hand: Some(at_hand) }
     }

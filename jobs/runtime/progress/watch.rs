@@ -104,8 +104,9 @@ impl Watch {
             style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
         });
         let outlets = progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
-        let (started, metrics_file, bar) =
-            (SystemTime::now(), file(&options.metrics_file), outlets.bar.clone());
+        let started = SystemTime::now();
+        let metrics_file = file(&options.metrics_file);
+        let bar = outlets.bar.clone();
         let earlier = metrics_file.as_ref().and_then(|file| fs::read_to_string(path_of_text(file)).ok());
         let shown = Arc::new(Shown {
             progress: Arc::clone(progress),
@@ -155,7 +156,8 @@ impl Watch {
                 JobState::Succeeded
             }
             Some(error) => {
-                let (exit_code, error) = (exit_code(error), format!("{error:#}"));
+                let exit_code = exit_code(error);
+                let error = format!("{error:#}");
                 progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
                 JobState::Failed
             }
@@ -183,7 +185,8 @@ fn look(shown: &Shown, end: Receiver<()>) {
     let mut writable = true;
     while end.recv_timeout(often) == Err(RecvTimeoutError::Timeout) {
         if let Some(ended) = shown.termination.came() {
-            let (took, exit_code) = (shown.started.elapsed().unwrap_or_default(), ended.exit_code());
+            let took = shown.started.elapsed().unwrap_or_default();
+            let exit_code = ended.exit_code();
             let error = format!("{} ended it", ended.name());
             shown.progress.tell(&Event::JobFailed { seconds: seconds(took), exit_code, error: &error });
             let _ = shown.write_metrics(JobState::Failed);

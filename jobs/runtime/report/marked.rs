@@ -59,7 +59,8 @@ pub fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
 fn shortened(words: &[&str]) -> String {
     match words.len().checked_sub(2 * CONTEXT).filter(|left_out| *left_out > CONTEXT) {
         Some(left_out) => {
-            let (head, tail) = (&words[..CONTEXT], &words[words.len() - CONTEXT..]);
+            let head = &words[..CONTEXT];
+            let tail = &words[words.len() - CONTEXT..];
             format!("{} … {left_out} words that both have … {}", head.concat(), tail.concat())
         }
         None => words.concat(),

@@ -81,7 +81,8 @@ impl Delta {
 
 /// Returns the block whose delta against `base` this is; `None` if the bytes are no such delta.
 pub fn restore(base: &[u8], mut delta: &[u8]) -> Option<Vec<u8>> {
-    let (mut block, mut expected) = (Vec::new(), 0usize);
+    let mut block = Vec::new();
+    let mut expected = 0usize;
     while !delta.is_empty() {
         let number = read_number(&mut delta)?;
         let length = number >> 1;

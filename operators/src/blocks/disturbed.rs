@@ -31,7 +31,9 @@ impl Disturbed {
         };
         let mut places: Vec<_> = (0..).zip(pieces).map(|(number, piece)| (place(number), *piece)).collect();
         places.sort_by_key(|&(place, _)| place);
-        let (mut copy, mut inserted, mut done) = (String::new(), Vec::new(), 0);
+        let mut copy = String::new();
+        let mut inserted = Vec::new();
+        let mut done = 0;
         for (place, piece) in places {
             copy.push_str(&text[done..place]);
             inserted.push(copy.len()..copy.len() + piece.len());

@@ -35,7 +35,8 @@ impl BlockMethod for GearBlocks {
         if !mean.is_multiple_of(8) {
             return Err("SIZE a multiple of 8".to_owned());
         }
-        let (least, most) = ((mean / 4).max(MINIMUM_MIN), (mean * 4).max(MAXIMUM_MIN));
+        let least = (mean / 4).max(MINIMUM_MIN);
+        let most = (mean * 4).max(MAXIMUM_MIN);
         Ok(ExactStore::open(move |text: &'a str| {
             let bytes = text.as_bytes();
             let blocks = FastCDC::new(bytes, least, mean, most);

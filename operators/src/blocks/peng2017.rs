@@ -50,7 +50,8 @@ impl BlockMethod for Peng2017 {
     }
 
     fn open<'a>(&self, parameter: Option<&str>) -> Result<Box<dyn BlockStore<'a> + 'a>, String> {
-        let (mut bits, mut design) = (128, PengDesign::default());
+        let mut bits = 128;
+        let mut design = PengDesign::default();
         for setting in parameter.into_iter().flat_map(|parameter| parameter.split(':')) {
             match setting.split_once('=') {
                 Some(("bits", "128")) => bits = 128,

@@ -80,7 +80,8 @@ impl RabinTables {
 
     /// Returns the length of the first block of a text that is not empty.
     fn first_block(&self, text: &[u8], mean: usize) -> usize {
-        let (least, most) = ((mean / 4).max(WINDOW), text.len().min(8 * mean));
+        let least = (mean / 4).max(WINDOW);
+        let most = text.len().min(8 * mean);
         if most <= least {
             return most;
         }

@@ -93,7 +93,8 @@ mod tests {
         fn no_method_leaves_out_what_is_new(texts in vec("[ab。\n]{0,80}", 1..6)) {
             let small = ["fsp:3", "gear:256", "rabin:256"].map(|spec| BlockSpec::parse(spec).unwrap());
             for spec in BlockSpec::all().into_iter().chain(small) {
-                let (mut store, mut left_out) = (spec.open().unwrap(), 0);
+                let mut store = spec.open().unwrap();
+                let mut left_out = 0;
                 for (at, text) in texts.iter().enumerate() {
                     let found = store.add(text);
                     for range in &found.left_out {

@@ -100,7 +100,8 @@ impl CorpusChange<'_> {
         let copies = matches.copies.iter().copied().filter(|(doc, text)| doc != text);
         for (doc, text) in firsts.chain(copies).filter(|(_, text)| self.is_old(*text)) {
             let of_text = best.entry(text).or_default();
-            let (was, is) = (self.is_old(doc) && !gone_before(doc), !gone_before(doc) && !going(doc));
+            let was = self.is_old(doc) && !gone_before(doc);
+            let is = !gone_before(doc) && !going(doc);
             for (best, counts) in of_text.iter_mut().zip([was, is]) {
                 *best = (*best).into_iter().chain(counts.then(|| rank(doc))).min();
             }
@@ -286,7 +287,8 @@ impl<G: Fn(DocId) -> bool> TextClasses<G> {
             let Some(Removed { duplicate_of, tie: Reason::Similar(similarity) }) = member.removed else {
                 continue;
             };
-            let (text, above) = (text_of(member.doc), text_of(duplicate_of));
+            let text = text_of(member.doc);
+            let above = text_of(duplicate_of);
             goes.insert(text, Parent { text: above, apart: Some((apart(text, above), similarity)) });
         }
         let of_texts = self.firsts.iter().map(|&(text, _)| (text, goes.get(&text).copied()));

@@ -48,7 +48,9 @@ impl<W: Bits> BitCounts<W> {
     #[inline]
     pub fn add_weighted(&mut self, word: W, weight: u64) {
         self.weight += weight;
-        let (none, mut rest, mut carry) = (W::default(), weight, W::default());
+        let none = W::default();
+        let mut rest = weight;
+        let mut carry = W::default();
         for plane in &mut self.planes {
             if rest == 0 && carry == none {
                 return;
@@ -66,7 +68,8 @@ impl<W: Bits> BitCounts<W> {
         for (level, plane) in self.planes[..4].iter_mut().enumerate() {
             let width = 16 >> level;
             for i in 0..width / 2 {
-                let (a, b) = (carries[2 * i], carries[2 * i + 1]);
+                let a = carries[2 * i];
+                let b = carries[2 * i + 1];
                 let odd = a ^ b;
                 carries[i] = a & b | odd & *plane;
                 *plane = *plane ^ odd;
@@ -92,7 +95,8 @@ impl<W: Bits> BitCounts<W> {
             self.ripple(0, self.waiting[i]);
         }
         let half = (self.count + self.weight) / 2;
-        let (mut more, mut same) = (W::default(), !W::default());
+        let mut more = W::default();
+        let mut same = !W::default();
         for (p, &plane) in self.planes.iter().enumerate().rev() {
             if half >> p & 1 == 1 {
                 same = same & plane;

@@ -13,7 +13,8 @@ pub(super) struct BitPositions {
 
 impl BitPositions {
     pub fn new<W: Bits>(mut bits: W) -> Self {
-        let (mut runs, mut place) = (Vec::new(), 0);
+        let mut runs = Vec::new();
+        let mut place = 0;
         while bits != W::default() {
             let shift = bits.trailing_zeros();
             let length = (!(bits >> shift)).trailing_zeros();

@@ -76,7 +76,8 @@ impl<W: Bits> BlockTable<W> {
         if width < LEAST_SPLIT_BITS || most >= MOST_SPLIT_TABLES {
             return None;
         }
-        let (mut outside, mut rest) = (self.clone(), part);
+        let mut outside = self.clone();
+        let mut rest = part;
         match widest {
             Some(i) => drop(outside.differ.remove(i)),
             None => outside.zone = W::default(),

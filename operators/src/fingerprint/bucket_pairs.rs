@@ -77,7 +77,8 @@ impl<W: Bits> BucketPairs<W> {
                 if !within && other < end {
                     continue;
                 }
-                let (one, other) = (&rows[one as usize], &rows[other + ahead]);
+                let one = &rows[one as usize];
+                let other = &rows[other + ahead];
                 if bucket.has(one, other) {
                     to.take(one, other);
                 }
@@ -94,7 +95,9 @@ impl<W: Bits> BucketPairs<W> {
         let BucketPairs { kernel, distance, rows, fingerprints, hits } = self;
         rows.clear();
         rows.extend(bucket.rows);
-        let (mut start, mut open, mut compared) = (0, rows.len(), 0);
+        let mut start = 0;
+        let mut open = rows.len();
+        let mut compared = 0;
         loop {
             let mut at = start;
             while at < open {

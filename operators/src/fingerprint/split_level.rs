@@ -34,7 +34,8 @@ impl<W: Bits> SplitLevel<W> {
     /// Orders rows by their bits in a group. The counts of the group become the ends of its buckets.
     pub fn scatter(&mut self, rows: &[Row<W>], part: usize, group: W) {
         self.rows.resize(rows.len(), Row::default());
-        let (ends, to) = (&mut self.ends[part], &mut self.rows);
+        let ends = &mut self.ends[part];
+        let to = &mut self.rows;
         let mut start = 0;
         for end in &mut *ends {
             start += std::mem::replace(end, start);

@@ -33,11 +33,11 @@ use timely::worker::Worker;
 use crate::record::DocId;
 
 /// Returns the worker that reads a document's split, as a number to be taken modulo the number of workers.
-pub fn owner(doc: DocId) -> u64 {
+pub fn reader_of(doc: DocId) -> u64 {
     doc.split().into()
 }
 
 /// Whether a worker reads a document's split.
 pub fn reads(worker: &Worker, doc: DocId) -> bool {
-    owner(doc) % worker.peers() as u64 == worker.index() as u64
+    reader_of(doc) % worker.peers() as u64 == worker.index() as u64
 }

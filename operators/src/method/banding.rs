@@ -195,7 +195,8 @@ mod tests {
     /// Returns how many of `trials` pairs of sets with half of all features in common agree on no band.
     fn missed_halves(minhash: MinHash, all: u64, trials: u64) -> usize {
         let bands = |trial: u64, other: u64| {
-            let (half, mut keys) = (all / 2, Vec::new());
+            let half = all / 2;
+            let mut keys = Vec::new();
             // One feature in four is in the one set alone, and one in four in the other.
             let own = (half..half + half / 2).map(|feature| feature + other);
             let set: Vec<u64> =

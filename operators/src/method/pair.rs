@@ -63,7 +63,8 @@ pub struct Classification {
 impl PairClassifier {
     /// Makes a classifier without texts.
     pub fn new(method: Method) -> Self {
-        let (search, measure) = (method.text_search(), method.rule.without_threshold());
+        let search = method.text_search();
+        let measure = method.rule.without_threshold();
         PairClassifier { method, search, measure, texts: Vec::new() }
     }
 

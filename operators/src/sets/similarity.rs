@@ -35,7 +35,9 @@ impl Similarity {
 
     /// Returns how many elements two sets of sizes `a` and `b` must share to reach this similarity.
     pub fn least_shared(self, overlap: Overlap, a: usize, b: usize) -> usize {
-        let (least, a, b) = (u64::from(self.0), a as u64, b as u64);
+        let least = u64::from(self.0);
+        let a = a as u64;
+        let b = b as u64;
         let shared = match overlap {
             Overlap::Jaccard => (least * (a + b)).div_ceil(1_000_000 + least),
             Overlap::Corrected => {

@@ -303,7 +303,8 @@ mod tests {
                 asked.push(*record);
                 Ok(record.1 % 3 == 0)
             });
-            let (mut kept, mut given) = (kept.unwrap(), Vec::new());
+            let mut kept = kept.unwrap();
+            let mut given = Vec::new();
             kept.each(|record| given.push(record)).unwrap();
             let mut expected = all.clone();
             expected.sort();

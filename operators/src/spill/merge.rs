@@ -47,7 +47,8 @@ impl<R: Record + Ord> Sorted<R> {
             }
             Sorted::Spilled(spilled) => spilled.as_mut(),
         };
-        let (mut held, mut more) = (Vec::new(), true);
+        let mut held = Vec::new();
+        let mut more = true;
         while more {
             more = merge.fill(frames, &mut held)?;
             // More records of the last group may follow.
@@ -194,7 +195,8 @@ mod tests {
     #[test]
     fn many_in_memory_are_all_given_while_they_are_freed() {
         let all: Vec<u64> = (0..600_000).collect();
-        let (mut cursor, mut read) = (MergeCursor::new(Sorted::InMemory(all.clone())), Vec::new());
+        let mut cursor = MergeCursor::new(Sorted::InMemory(all.clone()));
+        let mut read = Vec::new();
         while let Some(record) = cursor.next_if(|_| true).unwrap() {
             read.push(record);
         }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3};
 
-use super::letters::char_class::{is_of_spaced_script, two_units};
+use super::letters::char_class::is_of_spaced_script;
 use super::letters::char_set::{CHAR_BYTES, CharSet};
 
 /// Begins the topic of a post.
@@ -115,7 +115,7 @@ pub(super) fn compared(cleaned: &str) -> Cow<'_, str> {
         }
     }
     join(&mut bare, &own[from..]);
-    if two_units(&bare) { Cow::Owned(bare) } else { own }
+    if has_two_units(&bare) { Cow::Owned(bare) } else { own }
 }
 
 /// Particles that colour a sentence.
@@ -161,6 +161,17 @@ pub fn shown(cleaned: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a cleaned text has at least two units. A unit is a word of a spaced script, or any other character
+/// but the space.
+pub(crate) fn has_two_units(text: &str) -> bool {
+    let mut chars = text.chars();
+    match chars.next() {
+        None => false,
+        Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
+        Some(_) => chars.any(|c| !is_of_spaced_script(c)),
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::cleaned::{CUT, END, REPOST, TOPIC, TextStretch, own, stretches};
+use super::cleaned::{CUT, END, REPOST, TOPIC, TextStretch, has_two_units, own, stretches};
 use super::entities::decoded;
 use super::letters::Letters;
-use super::letters::char_class::two_units;
 use super::normal::{invisible, normalise, rules};
 use super::site::{Cut, CutKind, cut, may_begin, without_button};
 use super::source;
@@ -87,8 +86,9 @@ const MOST_CUT: usize = 10;
 
 /// Whether enough is left of a text: two units, or one under a topic.
 fn enough_left(cleaned: &str, cut: Taken) -> bool {
-    let enough =
-        |own: &str| (two_units(own) || cut.topics && !own.is_empty()) && cut.bytes <= MOST_CUT * own.len();
+    let enough = |own: &str| {
+        (has_two_units(own) || cut.topics && !own.is_empty()) && cut.bytes <= MOST_CUT * own.len()
+    };
     // In most texts one stretch is enough, and the others need not be joined.
     let alone = |stretch| matches!(stretch, TextStretch::Own(own) if enough(own));
     stretches(cleaned).any(alone) || enough(&own(cleaned))

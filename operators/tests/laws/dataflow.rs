@@ -39,7 +39,10 @@ impl Dataflow<'_> {
         let texts = Mapped::of(self.texts, &cleaner, &PrefixTexts::new(secret));
         let mapped = method.search.visit(&method.context(inputs), MapTexts { texts: self.texts, cleaner });
         let counts = [(); 2].map(|()| Arc::new(FeatureCounts::of_corpus(1 << 20, None)));
-        let (method, sides, skew, spill) = (Mutex::new(method), self.sides, self.skew, self.spill);
+        let method = Mutex::new(method);
+        let sides = self.sides;
+        let skew = self.skew;
+        let spill = self.spill;
         let found = on_workers(self.workers, move |worker| {
             let method = method.lock().unwrap().clone();
             let mut identities = ExternalSort::new(&spill);

@@ -16,7 +16,8 @@ fn pairs_and_shares(found: Vec<(Vec<Pair>, Vec<PassLoad>)>) -> (Vec<Pair>, Vec<u
 }
 
 fn assert_even(shares: &[u64], what: &str) {
-    let (most, sum) = (shares.iter().max().unwrap(), shares.iter().sum::<u64>());
+    let most = shares.iter().max().unwrap();
+    let sum = shares.iter().sum::<u64>();
     assert!(most * shares.len() as u64 <= 2 * sum, "{what}: {shares:?}");
 }
 

@@ -356,7 +356,8 @@ proptest! {
         threshold in 1_000_000u64..4_000_000,
     ) {
         let spec = ZhouSpec { retrieval, threshold: Some(threshold), ..ZhouSpec::default() };
-        let (cleaner, zhou) = (Cleaner::new(Clean::Weibo), spec.zhou(Features::Chars(1)));
+        let cleaner = Cleaner::new(Clean::Weibo);
+        let zhou = spec.zhou(Features::Chars(1));
         let expected = retrieve_alone(&texts, cleaner.clone(), zhou.clone());
         let deleted: std::collections::BTreeSet<_> = expected.0.iter().map(|(pair, _)| pair.high).collect();
         prop_assert_eq!(deleted.len(), expected.0.len(), "no document is deleted twice");

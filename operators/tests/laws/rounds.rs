@@ -90,7 +90,8 @@ impl Corpus {
         workers: usize,
         budget: Option<usize>,
     ) -> (Vec<Pair>, BTreeSet<DocId>, BTreeSet<DocId>) {
-        let (corpus, spill) = (self.clone(), spill(budget));
+        let corpus = self.clone();
+        let spill = spill(budget);
         let found = on_workers(workers, move |worker| {
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.8".parse().unwrap());
             let inputs = SearchInputs { sides: corpus.sides, ..SearchInputs::of_texts(Secret::random()) };
@@ -104,7 +105,8 @@ impl Corpus {
                     round.run(worker, search, record)
                 }
                 Meeting::Blocks { distance, more } => {
-                    let (blocks, weights) = (distance + more, Weights::Tf);
+                    let blocks = distance + more;
+                    let weights = Weights::Tf;
                     let design = FingerprintDesign { bits: 16, distance, blocks, weights };
                     let simhash = SimHash::<u64>::new(design, Features::Chars(2), &Statistics::default());
                     let context = SearchContext { rule: &rule, verified: false, inputs };
@@ -173,7 +175,7 @@ struct LastRound<'a> {
 }
 
 impl LastRound<'_> {
-    /// Returns a document that stays and for which one goes, as far as is known.
+    /// Returns a document that stays and for which `doc` goes, as far as is known.
     fn goes_for(&self, doc: DocId) -> Option<DocId> {
         let of_pair = |pair: &&Pair| (pair.low == doc || pair.high == doc) && self.corpus.matches(pair);
         let mut matching = self.compared.iter().filter(of_pair).flat_map(|pair| [pair.low, pair.high]);

@@ -140,7 +140,8 @@ struct Seen {
 
 fn check(worker: &mut Worker, corpus: &Corpus, rank: ViewRank, mut view: LiveView) {
     let mut seen = vec![Seen { what_if: None, decided: BTreeMap::new(), least: None, rank }];
-    let (mut next, mut living) = (0, Living::new());
+    let mut next = 0;
+    let mut living = Living::new();
     for (at, group) in corpus.groups.iter().enumerate() {
         corpus.make(group, &mut next, &mut living, &mut view);
         let changes = view.commit(worker);
@@ -237,7 +238,8 @@ fn check_keys<const DISTANCE: u32>(
     mut view: LiveView,
 ) {
     let similarity = (DISTANCE == 0).then_some(Similarity::ONE);
-    let (mut living, mut next) = (BTreeMap::new(), 0);
+    let mut living = BTreeMap::new();
+    let mut next = 0;
     let mut decided = BTreeMap::new();
     for (come, go) in groups {
         for &identity in come {

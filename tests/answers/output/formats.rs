@@ -61,7 +61,8 @@ fn check_lines(docs: &[Doc], lines: &[String], kept: &str, removed: &str) {
 
 #[test]
 fn json_lines_stay_byte_for_byte() {
-    let (here, docs) = (Folder::new(), sample());
+    let here = Folder::new();
+    let docs = sample();
     let lines = odd_lines(&docs);
     here.write("a.jsonl", lines.concat());
     for (output, options) in [("out", ""), ("pieces", SOME_SPLITS)] {
@@ -79,7 +80,8 @@ fn json_lines_stay_byte_for_byte() {
 
 #[test]
 fn compressed_json_lines_stay_byte_for_byte_and_compressed() {
-    let (here, docs) = (Folder::new(), sample());
+    let here = Folder::new();
+    let docs = sample();
     let lines = odd_lines(&docs);
     let (gzip, zstd) = lines.split_at(10);
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(6));
@@ -101,7 +103,8 @@ fn compressed_json_lines_stay_byte_for_byte_and_compressed() {
 
 #[test]
 fn parquet_stays_column_for_column() {
-    let (here, docs) = (Folder::new(), sample());
+    let here = Folder::new();
+    let docs = sample();
     let text =
         |of: fn(&Doc) -> &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(docs.iter().map(of))) };
     let numbers = (0..docs.len() as i64).map(|n| (n % 3 > 0).then_some(n << 40));
@@ -157,7 +160,8 @@ fn parquet_stays_column_for_column() {
 
 #[test]
 fn sequence_files_keep_keys_and_values() {
-    let (here, docs) = (Folder::new(), sample());
+    let here = Folder::new();
+    let docs = sample();
     let records: Vec<_> = docs.iter().map(|doc| (doc.id.clone(), doc.text.clone())).collect();
     here.write("a.seq", sequence::written(&records, 6));
     for (output, options) in [("out", ""), ("pieces", SOME_SPLITS)] {
@@ -176,7 +180,8 @@ fn sequence_files_keep_keys_and_values() {
 
 #[test]
 fn sogou_documents_stay_byte_for_byte() {
-    let (here, docs) = (Folder::new(), sample());
+    let here = Folder::new();
+    let docs = sample();
     let element = |Doc { id, text }: &Doc| {
         let (title, content) = text.split_once(['，', ',']).unwrap();
         format!(
@@ -253,7 +258,8 @@ fn files_of_one_name_in_two_inputs_are_two_documents() {
 
 #[test]
 fn a_mixture_of_formats_is_one_corpus() {
-    let (here, docs) = (Folder::new(), sample());
+    let here = Folder::new();
+    let docs = sample();
     let (lines, rest) = docs.split_at(15);
     here.write("in/a.jsonl", Doc::json_lines(lines));
     let records: Vec<_> = rest.iter().map(|doc| (doc.id.clone(), doc.text.clone())).collect();

@@ -50,7 +50,8 @@ fn check(here: &Folder, docs: &[Doc], method: &str) -> HashMap<String, Value> {
     for (id, doc) in &removed {
         let of = str(&doc["duplicate_of"]);
         assert!(!removed.contains_key(of), "{id} duplicates {of}, which is removed too");
-        let (a, b) = (places[id.as_str()], places[of]);
+        let a = places[id.as_str()];
+        let b = places[of];
         let millionths = similarities[&(a.min(b), a.max(b))];
         assert!(millionths >= 800_000, "{id} {of} {millionths}");
         assert_eq!(doc["similarity"].as_f64().unwrap(), millionths as f64 / 1e6);

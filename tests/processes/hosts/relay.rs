@@ -45,8 +45,9 @@ fn stand(hosts: &Hosts, at: usize, to: usize, deed: Deed, connection: usize, aft
             let deed = if number == connection { deed } else { Deed::Nothing };
             let passed = Arc::new(AtomicUsize::new(0));
             for (from, to) in [(&client, &server), (&server, &client)] {
-                let (from, to, passed) =
-                    (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&passed));
+                let from = from.try_clone().unwrap();
+                let to = to.try_clone().unwrap();
+                let passed = Arc::clone(&passed);
                 // A new thread is in the network namespace of the thread that starts it.
                 thread::spawn(move || pass(from, to, deed, after, &passed));
             }

@@ -33,7 +33,8 @@ impl Middle {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let deeds = Arc::new(Mutex::new([Deed::Pass; 2]));
-        let (to, of_both) = (to.to_owned(), Arc::clone(&deeds));
+        let to = to.to_owned();
+        let of_both = Arc::clone(&deeds);
         thread::spawn(move || {
             let mut number = 0;
             for client in listener.incoming() {
@@ -42,7 +43,8 @@ impl Middle {
                 let Ok(server) = TcpStream::connect(&to) else { continue };
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    let (deeds, number) = (Arc::clone(&of_both), number);
+                    let deeds = Arc::clone(&of_both);
+                    let number = number;
                     thread::spawn(move || pump(from, to, || deeds.lock()[number]));
                 }
                 number += 1;

@@ -56,7 +56,8 @@ fn each<T: Send + 'static>(
 ) -> Vec<T> {
     let all_there = Arc::new(Barrier::new(count));
     let start = |membership: Membership| {
-        let (work, all_there) = (work.clone(), Arc::clone(&all_there));
+        let work = work.clone();
+        let all_there = Arc::clone(&all_there);
         thread::spawn(move || {
             let (group, lost) = join(membership, Limits::default());
             let group = group.unwrap();

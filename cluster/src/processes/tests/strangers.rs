@@ -64,7 +64,8 @@ fn call(address: &str, from: u32, to: u32, kind: ConnectionKind) -> std::io::Res
 /// knows the token: its first message and its last.
 fn recorded(to: u32) -> (Vec<u8>, Vec<u8>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (middle, address) = (listener.local_addr().unwrap(), addresses(1).remove(0));
+    let middle = listener.local_addr().unwrap();
+    let address = addresses(1).remove(0);
     let server = TcpListener::bind(&address).unwrap();
     let answering = thread::spawn(move || {
         let stream = server.accept().unwrap().0;
@@ -75,8 +76,11 @@ fn recorded(to: u32) -> (Vec<u8>, Vec<u8>) {
         let stream = TcpStream::connect(middle).unwrap();
         let _ = handshake::call(&stream, &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     });
-    let (mut client, mut server) = (listener.accept().unwrap().0, TcpStream::connect(address).unwrap());
-    let (mut begin, mut answer, mut end) = (vec![0; 17 + 48], vec![0; 48], vec![0; 48]);
+    let mut client = listener.accept().unwrap().0;
+    let mut server = TcpStream::connect(address).unwrap();
+    let mut begin = vec![0; 17 + 48];
+    let mut answer = vec![0; 48];
+    let mut end = vec![0; 48];
     client.read_exact(&mut begin).unwrap();
     server.write_all(&begin).unwrap();
     server.read_exact(&mut answer).unwrap();

@@ -51,7 +51,8 @@ proptest! {
 
 /// Makes a root with one child, which has the right checksum and the length `bytes`.
 fn root_of(shape: RunShape, leaf: &[u8], bytes: u64) -> Vec<u8> {
-    let (mut index, mut root) = (BlockBuilder::new(index_shape(shape)), Vec::new());
+    let mut index = BlockBuilder::new(index_shape(shape));
+    let mut root = Vec::new();
     let place = [0, bytes, xxh3_64(leaf)];
     index.push(&[&vec![0; shape.key_words][..], &place].concat(), &[]);
     index.take_columns(1, &mut root);
@@ -80,8 +81,8 @@ fn lengths_are_limited_where_checksums_are_right() {
     }
     for length in [u64::MAX, 1 << 50, 1 << 29, 1001, 999] {
         // A value has the place that the length of the bytes has in a leaf with bytes.
-        let (mut builder, mut leaf) =
-            (BlockBuilder::new(RunShape { value_words: 1, bytes: false, ..shape }), vec![]);
+        let mut builder = BlockBuilder::new(RunShape { value_words: 1, bytes: false, ..shape });
+        let mut leaf = vec![];
         builder.push(&[0, length], &[]);
         builder.take_columns(0, &mut leaf);
         leaf.extend(zstd::bulk::compress(&[7; 1000], 3).unwrap());

@@ -85,7 +85,8 @@ impl HdfsBlob {
     /// advances `filled`. The range must lie in the file.
     fn attempt(&self, offset: u64, buffer: &mut [u8], filled: &mut usize, end: Instant) -> Result<(), Error> {
         let reader = self.reader()?;
-        let (start, length) = (offset as usize + *filled, buffer.len() - *filled);
+        let start = offset as usize + *filled;
+        let length = buffer.len() - *filled;
         let (sender, items) = mpsc::channel();
         let task = self.calls.runtime.spawn(async move {
             let mut stream = pin!(reader.read_range_stream(start, length));

@@ -35,7 +35,8 @@ pub(super) struct HdfsOutput {
 
 impl HdfsOutput {
     pub fn new(calls: &Arc<Calls>, path: &str, writer: FileWriter) -> Self {
-        let (path, calls) = (path.to_owned(), Arc::clone(calls));
+        let path = path.to_owned();
+        let calls = Arc::clone(calls);
         HdfsOutput {
             path,
             final_path: None,

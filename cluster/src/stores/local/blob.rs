@@ -41,7 +41,8 @@ impl LocalBlob {
             if !metadata.is_file() {
                 return Err(io::Error::other("it is not a regular file"));
             }
-            let (bytes, version) = (metadata.len(), version(&metadata));
+            let bytes = metadata.len();
+            let version = version(&metadata);
             Ok(LocalBlob { path: path.to_owned(), bytes, version, file, is_settled })
         };
         open().map_err(|source| Error::io(path, "open", source))

@@ -260,6 +260,12 @@ fn what_is_no_input_is_passed_over_in_folders_and_named_by_what_it_is() {
     let nothing = stores.expand(&[format!("{folder}/_h*")]).err().unwrap().to_string();
     assert!(nothing.contains("_hidden\", which is hidden"), "{nothing}");
     assert!(stores.expand(&[format!("{folder}/*")]).is_ok());
+    for both in [[&folder, &format!("{folder}/b.tmp")], [&format!("{folder}/b.tmp"), &folder]] {
+        let stores = Stores::new();
+        assert_eq!(stores.expand(&both).unwrap().len(), inputs.len() + 1);
+        assert!(!stores.passed_over().contains_key(&format!("{folder}/b.tmp")));
+        assert_eq!(stores.passed_over().len(), passed_over.len() - 1);
+    }
     assert_eq!(stores.passed_over().len(), passed_over.len());
     for named in ["b.tmp", "*.tmp", "map/index", "_hidden", "{c~,x}"] {
         assert_eq!(names(&folder, named).len(), 1, "{named}");

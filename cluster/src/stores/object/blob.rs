@@ -73,7 +73,8 @@ async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<
     if answer.meta.size != meta.size || tags.is_some_and(|(now, then)| now != then) {
         return Err(ObjectFailure::Changed);
     }
-    let (mut items, mut got) = (Vec::new(), 0);
+    let mut items = Vec::new();
+    let mut got = 0;
     let mut stream = answer.into_stream();
     while let Some(item) = stream.next().await {
         let item = item?;

@@ -60,7 +60,8 @@ impl Bucket {
     /// Lists the visible entries directly below a path. The boolean says whether there are any entries,
     /// hidden ones included.
     fn below(&self, path: &str, hidden: &mut Vec<String>) -> Result<(Vec<Entry>, bool), Error> {
-        let (mut children, mut any) = (Vec::new(), false);
+        let mut children = Vec::new();
+        let mut any = false;
         let key = self.shared.key(path)?;
         let mut marker = None;
         let passed = self.shared.pages(path, |page| {

@@ -109,7 +109,8 @@ impl ObjectWriter {
             self.send()?;
         }
         let parts = self.parts.iter().map(|part| part.content_id.clone()).collect();
-        let (path, id) = (self.path.clone(), self.id.clone().unwrap_or_default());
+        let path = self.path.clone();
+        let id = self.id.clone().unwrap_or_default();
         Ok(Upload { path, id, parts, bytes: self.bytes })
     }
 }
@@ -131,7 +132,8 @@ pub(super) fn complete(shared: &Shared, upload: &Upload) -> Result<bool, Error> 
     let part = |name: &String| PartId { content_id: name.clone() };
     let parts: Vec<PartId> = upload.parts.iter().map(part).collect();
     let join = |client: Arc<dyn Client>, key: Path| {
-        let (id, parts) = (upload.id.clone(), parts.clone());
+        let id = upload.id.clone();
+        let parts = parts.clone();
         async move {
             match client.complete_multipart(&key, &id, parts).await.map_err(ObjectFailure::from) {
                 Err(failure) if failure.is_lost_upload() => Ok(false),
@@ -187,7 +189,8 @@ impl Output for ObjectWriter {
 
 impl UploadOutput for ObjectWriter {
     fn begun(&self) -> Upload {
-        let (path, id) = (self.path.clone(), self.id.clone().unwrap_or_default());
+        let path = self.path.clone();
+        let id = self.id.clone().unwrap_or_default();
         Upload { path, id, ..Upload::default() }
     }
 

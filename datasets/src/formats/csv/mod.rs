@@ -138,7 +138,8 @@ impl Reader for CsvReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         while !batch.full() {
             let Some(row) = self.rows.advance()? else { return Ok(false) };
-            let (path, line) = (&self.rows.lines.path, self.rows.lines.line());
+            let path = &self.rows.lines.path;
+            let line = self.rows.lines.line();
             if let Err(reason) = row {
                 batch.reject(path, line.offset, reason, line.bytes);
                 continue;
@@ -236,7 +237,8 @@ impl CopySource for CsvRows {
         let text = without(&text, cuts).ok_or_else(changed)?;
         self.dialect().push(&mut value, &text);
         let [record, _] = self.record();
-        let (before, behind) = (&record[..place.start], record.get(place.end..).unwrap_or_default());
+        let before = &record[..place.start];
+        let behind = record.get(place.end..).unwrap_or_default();
         Ok([before, &self.lines.charset.encode(&value, record), behind].concat())
     }
 }

@@ -83,8 +83,8 @@ impl CsvRows {
             false => {
                 let starts = &piece.shared.starts;
                 let shared = piece.shared.without_starts();
-                let (whole, like) =
-                    (Piece { start: 0, end: u64::MAX, shared, ..piece.clone() }, reading.clone());
+                let whole = Piece { start: 0, end: u64::MAX, shared, ..piece.clone() };
+                let like = reading.clone();
                 starts.begin(&piece.blob, move |each: &dyn Fn(u64) -> bool| {
                     CsvRows::open(&whole, &like, layout)?.scan_all(each)
                 });
@@ -177,7 +177,8 @@ impl CsvRows {
     }
 
     fn unread(lines: Lines, layout: CsvLayout, dialect: Dialect) -> Self {
-        let (scan, ascii) = (Scan::new(dialect), Vec::new());
+        let scan = Scan::new(dialect);
+        let ascii = Vec::new();
         CsvRows { lines, header: None, first: 0, scan, ascii, layout, too_long: false }
     }
 
@@ -246,7 +247,8 @@ impl CsvRows {
 
     fn next_row(&mut self) -> Result<Option<Result<(), String>>, Error> {
         let Some(CsvHeader { names, end, .. }) = &self.header else { return Ok(None) };
-        let (names, end) = (names.len(), *end);
+        let names = names.len();
+        let end = *end;
         loop {
             if std::mem::take(&mut self.too_long) {
                 self.pass_quoted()?;
@@ -312,7 +314,9 @@ impl CsvRows {
     /// one too many.
     fn holds_records(&self, names: Option<usize>) -> bool {
         let text = self.lines.charset.ascii(self.lines.line().bytes);
-        let (mut scan, mut lines, mut records) = (Scan::new(self.scan.dialect), 0, 0);
+        let mut scan = Scan::new(self.scan.dialect);
+        let mut lines = 0;
+        let mut records = 0;
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             lines += 1;
             records += usize::from(scan.line(line) == End::Record && Some(scan.count) == names);

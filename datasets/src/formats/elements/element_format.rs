@@ -248,7 +248,8 @@ struct ElementReader {
 impl Reader for ElementReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         let path = self.elements.lines.path.clone();
-        let (charset, kind) = (self.elements.lines.charset, self.elements.kind);
+        let charset = self.elements.lines.charset;
+        let kind = self.elements.kind;
         while !batch.full() {
             let Some(element) = self.elements.next()? else { return Ok(false) };
             if let Some(reason) = element.fault {

@@ -121,7 +121,8 @@ impl Reader for JsonlReader {
             if !self.lines.advance_to_text()? {
                 return Ok(false);
             }
-            let (path, line) = (&self.lines.path, self.lines.line());
+            let path = &self.lines.path;
+            let line = self.lines.line();
             if !line.whole {
                 batch.reject(path, line.offset, self.lines.too_long(), line.bytes);
                 continue;
@@ -196,7 +197,8 @@ impl CopySource for JsonLines {
         fields: &[&str],
         values: &DecisionValues,
     ) -> Result<Option<(usize, Vec<u8>)>, Error> {
-        let (charset, line) = (self.lines.charset, self.lines.line());
+        let charset = self.lines.charset;
+        let line = self.lines.line();
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
         let (Some(brace), Ok((text, _))) = (charset.last(line.bytes, b'}'), decoded) else {
             return Err(Error::changed(&self.lines.path));
@@ -215,7 +217,8 @@ impl CopySource for JsonLines {
 
     /// Replaces the value of the text. The bytes before and behind it stay, but for illegal ones.
     fn shortened(&mut self, cuts: &[Range<usize>]) -> Result<Vec<u8>, Error> {
-        let (charset, line) = (self.lines.charset, self.lines.line());
+        let charset = self.lines.charset;
+        let line = self.lines.line();
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer).ok();
         let changed = || Error::changed(&self.lines.path);
         let (json, _) = decoded.ok_or_else(changed)?;

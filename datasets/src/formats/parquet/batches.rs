@@ -203,7 +203,8 @@ impl OpenGroup {
     fn reader(&self, levels: &FieldLevels, rows: Range<u64>) -> Result<SpanReader, DecodeFailure> {
         let whole = rows == (0..self.group.place.rows);
         let selection = (!whole).then(|| {
-            let (skipped, selected) = (rows.start as usize, (rows.end - rows.start) as usize);
+            let skipped = rows.start as usize;
+            let selected = (rows.end - rows.start) as usize;
             RowSelection::from(vec![RowSelector::skip(skipped), RowSelector::select(selected)])
         });
         self.columns.budget.refill(self.batch_rows.min(rows.end - rows.start));
@@ -341,7 +342,8 @@ impl SpanReader {
 
 impl Loss {
     fn told(self, group: &PieceGroup) -> BatchRows {
-        let (first, last) = (group.first_row + self.rows.start, group.first_row + self.rows.end - 1);
+        let first = group.first_row + self.rows.start;
+        let last = group.first_row + self.rows.end - 1;
         let which = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
         let reason = format!("{which}, in row group {}: {}", group.index, self.reason);
         BatchRows::Lost { first_row: first, reason }

@@ -250,7 +250,8 @@ fn groups(thrift: &mut Thrift, block_bytes: u64) -> Result<Vec<GroupPlace>, BadT
 
 fn group(thrift: &mut Thrift) -> Result<GroupPlace, BadThrift> {
     let start = thrift.position();
-    let (mut rows, mut offset) = (-1, None);
+    let mut rows = -1;
+    let mut offset = None;
     thrift.fields(|thrift, number, kind| {
         match (number, kind) {
             (1, ThriftType::List) => {

@@ -173,7 +173,8 @@ impl<'a> Thrift<'a> {
                     return Ok(());
                 }
                 let kinds = self.byte()?;
-                let (key, value) = (ThriftType::of(kinds >> 4)?, ThriftType::of(kinds & 15)?);
+                let key = ThriftType::of(kinds >> 4)?;
+                let value = ThriftType::of(kinds & 15)?;
                 (0..count).try_for_each(|_| {
                     self.skip(key, depth + 1, false)?;
                     self.skip(value, depth + 1, false)

@@ -70,7 +70,8 @@ impl DecodedBlock {
         let most = LENGTHS_BYTES.min(self.max_bytes);
         let keys = self.keys.measure(decompressor, count, parts[0], most, "key")?;
         let values = self.values.measure(decompressor, count, parts[2], most, "value")?;
-        let (bytes, limit) = (keys.saturating_add(values), self.max_bytes);
+        let bytes = keys.saturating_add(values);
+        let limit = self.max_bytes;
         if bytes > limit as u64 {
             return Err(format!("the keys and values of the block are {bytes} bytes, more than {limit}"));
         }

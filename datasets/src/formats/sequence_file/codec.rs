@@ -289,7 +289,8 @@ mod tests {
         for (codec, ..) in Codec::ALL {
             let bytes = compressed(codec, &[7; 5 << 20]);
             for limit in [0, 1, 1 << 20, (5 << 20) - 1] {
-                let (mut decompressor, mut out) = (Decompressor::new(codec, 27), Vec::new());
+                let mut decompressor = Decompressor::new(codec, 27);
+                let mut out = Vec::new();
                 let error = decompressor.decompress(&bytes, limit, &mut out).unwrap_err();
                 assert_eq!(error, format!("more than {limit} bytes decompressed"), "{codec:?}");
                 assert!(out.capacity() <= limit + 1, "{codec:?}: {} for {limit}", out.capacity());

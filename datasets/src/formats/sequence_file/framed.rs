@@ -104,7 +104,8 @@ mod tests {
     fn frames_of_several_chunks_and_several_frames_are_one_text() {
         // Hadoop writes a value that is longer than its buffer like this: one frame, some chunks, and an
         // empty frame.
-        let (a, b) = (vec![1; 300], b"bcd");
+        let a = vec![1; 300];
+        let b = b"bcd";
         for frames in [FrameCodec::Snappy, FrameCodec::Lz4] {
             let chunk = |input: &[u8]| {
                 let mut frame = Vec::new();

@@ -222,7 +222,8 @@ impl<'a> Cursor<'a> {
         };
         let name = String::from_utf8_lossy(bytes);
         let class = Class::named(&name).ok_or_else(|| {
-            let (name, known) = (short(&name), Class::NAMES);
+            let name = short(&name);
+            let known = Class::NAMES;
             BadHeader::Data(at, format!("{role} of class {name} are not supported, only {known}"))
         })?;
         Ok((bytes, class))
@@ -233,7 +234,8 @@ impl<'a> Cursor<'a> {
         let bytes = self.string()?;
         let name = String::from_utf8_lossy(bytes);
         let codec = Codec::named(&name).ok_or_else(|| {
-            let (name, known) = (short(&name), Codec::classes());
+            let name = short(&name);
+            let known = Codec::classes();
             BadHeader::Data(
                 at,
                 format!("codec {name} is not supported, only {known}; write the file with one of them"),

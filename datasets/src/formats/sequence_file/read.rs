@@ -61,7 +61,8 @@ impl SequenceRecords {
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let header = Arc::new(Header::read(&*piece.blob, reading.block_bytes)?);
         let start = piece.start.max(header.end);
-        let (key, blocks) = (header.key, matches!(header.compression, SequenceCompression::Block(_)));
+        let key = header.key;
+        let blocks = matches!(header.compression, SequenceCompression::Block(_));
         let follows = Box::new(move |after: &[u8], rest| match blocks {
             true => block_can_follow(after, rest),
             false => lengths(after, rest, key).is_ok(),
@@ -169,7 +170,8 @@ impl SequenceRecords {
             }
         };
         if bytes - LENGTHS > self.max_record_bytes {
-            let (bytes, limit) = (bytes - LENGTHS, self.max_record_bytes);
+            let bytes = bytes - LENGTHS;
+            let limit = self.max_record_bytes;
             let reason = format!("a record of {bytes} bytes, more than {limit}");
             return Ok(Step::Lost(offset, reason, Some(offset + (LENGTHS + bytes) as u64)));
         }

@@ -36,7 +36,9 @@ fn read_piece(piece: &Piece) -> Result<Vec<Seen>, Error> {
 
 fn read_as(piece: &Piece, reading: &Reading) -> Result<Vec<Seen>, Error> {
     let mut reader = SEQUENCE_FILE.open(piece, reading)?;
-    let (mut seen, mut more, mut next) = (Vec::new(), true, 0);
+    let mut seen = Vec::new();
+    let mut more = true;
+    let mut next = 0;
     while more {
         let mut batch = DocBatch::new(0, next);
         more = reader.fill(&mut batch)?;
@@ -147,7 +149,8 @@ fn records_without_a_key_or_a_value_get_an_id_of_their_own() {
 #[test]
 fn any_number_of_pieces_gives_every_record_once() {
     for sample in samples(40) {
-        let (name, file) = (sample.name(), sample.bytes);
+        let name = sample.name();
+        let file = sample.bytes;
         let whole = read(&file, &[]);
         assert_eq!(whole.len(), 40, "{name}");
         for count in [2, 3, 7, 64] {
@@ -186,7 +189,8 @@ fn divided_records_are_the_same_bytes() {
             assert!(raw(&out["removed/0.seq"]).iter().eq(part(true)));
             assert_eq!(out, divide(&file, &[]), "pieces make no difference");
             let kept = &out["kept/0.seq"];
-            let (from, to) = (header(&file), header(kept));
+            let from = header(&file);
+            let to = header(kept);
             assert_eq!(to.copy, kept[..to.copy.len()]);
             assert_eq!((from.key, from.value, from.compression), (to.key, to.value, to.compression));
             assert_ne!(from.marker, to.marker);

@@ -119,7 +119,9 @@ impl Reader for WarcReader {
         let path = self.records.lines.path.clone();
         let mut more = Ok(true);
         while !batch.full() && matches!(more, Ok(true)) {
-            let (mut read, mut pages, mut held) = (Vec::new(), Vec::new(), 0);
+            let mut read = Vec::new();
+            let mut pages = Vec::new();
+            let mut held = 0;
             let most = HELD_BYTES.min(self.reading.max_record_bytes / 2).max(1);
             while read.len() < RECORDS && held < most {
                 match self.read_one(&mut pages, &path) {
@@ -174,7 +176,8 @@ impl WarcReader {
         let (offset, bytes) = (record.offset, record.bytes);
         let head = bytes[..bytes.len().min(Reject::HEAD_BYTES)].to_vec();
         if let Some(reason) = record.fault {
-            let (text, priority) = (RecordText::Known(Err(reason.to_owned())), Priority::default());
+            let text = RecordText::Known(Err(reason.to_owned()));
+            let priority = Priority::default();
             return Ok(Some(ReadRecord { id: String::new(), offset, head, text, priority }));
         }
         let (header, body) = bytes.split_at(record.body);
@@ -223,8 +226,8 @@ fn decoded(
     charset: Option<&'static encoding_rs::Encoding>,
     reading: &Reading,
 ) -> Result<(String, bool), String> {
-    let (charset, mut buffer) =
-        (Charset::of(bytes, true, reading.encoding.or(charset.map(Encoding))), Vec::new());
+    let charset = Charset::of(bytes, true, reading.encoding.or(charset.map(Encoding)));
+    let mut buffer = Vec::new();
     let decoded = charset.decode(&bytes[charset.mark_bytes()..], reading.bad_text, &mut buffer);
     decoded.map(|(text, replaced)| (text.to_owned(), replaced)).map_err(|illegal| illegal.reason.to_string())
 }

@@ -79,8 +79,8 @@ impl WarcRecords {
             start => {
                 let starts = &piece.shared.starts;
                 let shared = piece.shared.without_starts();
-                let (whole, like) =
-                    (Piece { start: 0, end: u64::MAX, shared, ..piece.clone() }, reading.clone());
+                let whole = Piece { start: 0, end: u64::MAX, shared, ..piece.clone() };
+                let like = reading.clone();
                 starts.begin(&piece.blob, move |each: &dyn Fn(u64) -> bool| {
                     let mut records = WarcRecords::open(&whole, &like)?;
                     while records.next()?.is_some_and(|record| each(record.offset)) {}

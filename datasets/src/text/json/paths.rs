@@ -35,7 +35,8 @@ impl<'f> JsonPaths<'f> {
     /// # Errors
     /// The path of a field that is no string.
     pub fn text(&self, object: &Value) -> Result<PathText, String> {
-        let (mut parts, mut nulls) = (Vec::new(), 0);
+        let mut parts = Vec::new();
+        let mut nulls = 0;
         for path in &self.0 {
             take(object, path, (&mut parts, &mut nulls)).map_err(|()| path.join("."))?;
         }
@@ -85,7 +86,8 @@ fn take<'v>(
 /// and, with `replace`, halves of surrogate pairs, which become U+FFFD. Says too whether there were such halves.
 pub(crate) fn mended(line: &str, replace: bool) -> Option<(String, bool)> {
     let bytes = line.as_bytes();
-    let (mut mended, mut copied) = (String::new(), 0);
+    let mut mended = String::new();
+    let mut copied = 0;
     let (mut at, mut quoted, mut replaced) = (0, false, false);
     while at < bytes.len() {
         let rest = &bytes[at..];

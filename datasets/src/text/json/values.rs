@@ -58,7 +58,8 @@ enum ArrayState {
 impl<R: Read> JsonValues<R> {
     /// Begins to read.
     pub fn new(input: R) -> Self {
-        let (depth, array) = (0, ArrayState::Unknown);
+        let depth = 0;
+        let array = ArrayState::Unknown;
         JsonValues { input, depth, array, spans_lines: false, is_string: false, is_escaped: false }
     }
 
@@ -132,7 +133,8 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> (String, bool) {
-        let (mut made, mut ends) = (String::new(), true);
+        let mut made = String::new();
+        let mut ends = true;
         // Every byte comes alone, so every state is kept from one call to the next.
         let mut input = JsonValues::new(text.as_bytes());
         let mut byte = [0];

@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 
 use crate::changes::GroupSize;
 use crate::index_folder::IndexFolder;
-use crate::prepare::seconds_now;
 use crate::query::{Queries, QueryAnswer, QueryLimits};
 use crate::serve::deadline::Deadline;
 use crate::topics::{PreparedDoc, TopicFiles};
+use runtime::clock::seconds_now;
 
 /// Time for which a task keeps others from changing the index at once.
 const SLICE: Duration = Duration::from_millis(5);

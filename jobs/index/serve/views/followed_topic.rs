@@ -173,8 +173,8 @@ impl FollowedTopic {
                         match &mut self.keys {
                             DocKeys::OfTexts(keys) => self.view.add(index, &mut reader, keys, &doc)?,
                             DocKeys::Kept(identities) => {
-                                let (identity, priority) =
-                                    (identities.of(topic, doc.text)?, reader.priority(number)?);
+                                let identity = identities.of(topic, doc.text)?;
+                                let priority = reader.priority(number)?;
                                 self.view.add_identity(DocId(number), identity, priority);
                             }
                         }
@@ -231,7 +231,8 @@ impl FollowedTopic {
         if !self.view.is_settled() {
             return Ok(());
         }
-        let (changes, what_ifs) = (self.view.take_changes(), self.what_ifs.commit(&self.view));
+        let changes = self.view.take_changes();
+        let what_ifs = self.what_ifs.commit(&self.view);
         let lines = match !std::mem::take(&mut self.is_feed_cut) && self.published.is_some() {
             true => Some(self.lines(topic, &changes)?),
             false => None,
@@ -297,7 +298,8 @@ impl FollowedTopic {
 
     /// Returns why the view is refused, if it takes more than `room` bytes.
     pub fn refusal(&self, room: u64) -> Option<String> {
-        let (bytes, documents) = (self.bytes(), self.documents);
+        let bytes = self.bytes();
+        let documents = self.documents;
         (bytes > room).then(|| no_room(room, documents, bytes))
     }
 

@@ -275,8 +275,8 @@ impl TopicView {
 
     /// Returns about how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        let (numbers, priorities) =
-            (self.is_there.len() as u64, self.merits.borrow().priorities.len() as u64);
+        let numbers = self.is_there.len() as u64;
+        let priorities = self.merits.borrow().priorities.len() as u64;
         self.live.bytes()
             + 6 * numbers
             + PRIORITY_BYTES * priorities
@@ -351,7 +351,8 @@ impl TopicView {
 
 /// Returns the keep order of a policy.
 fn rank_by(policy: &Policy, merits: &Rc<RefCell<DocMerits>>) -> ViewRank {
-    let (policy, merits) = (policy.clone(), Rc::clone(merits));
+    let policy = policy.clone();
+    let merits = Rc::clone(merits);
     let merit = move |doc: DocId| {
         let DocMerits { chars, priorities } = &*merits.borrow();
         Merit {

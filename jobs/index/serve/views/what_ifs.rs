@@ -91,7 +91,8 @@ impl SeenWhatIf {
         }
         let changed: BTreeSet<DocId> = changes.iter().map(|change| change.doc).chain(of_view).collect();
         for doc in changed {
-            let (goes, would_go) = (view.removed(doc).is_some(), self.set.removed(doc).is_some());
+            let goes = view.removed(doc).is_some();
+            let would_go = self.set.removed(doc).is_some();
             for (docs, is_one) in
                 [(&mut self.would_stay, goes && !would_go), (&mut self.would_go, would_go && !goes)]
             {

@@ -189,7 +189,8 @@ impl FileOutput {
     /// Those of the input; [`WrongUse`] when the name of a file is that of another format than the input's.
     pub fn wants_one_split(&self, plan: &Plan) -> Result<bool> {
         let Some(split) = plan.input_splits().first() else { return Ok(false) };
-        let (format, uri) = (split.format.name(), split.uri());
+        let format = split.format.name();
+        let uri = split.uri();
         if split.format.file_is_record() {
             bail!(WrongUse(format!(
                 "\"{uri}\" is read as one document: --format lines reads each of its lines as one"

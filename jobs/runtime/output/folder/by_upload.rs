@@ -63,7 +63,8 @@ pub(super) fn decide(run: &RunFolder, uploads: &dyn Uploads, mut job: JobManifes
     job.earlier.replaced =
         replaced.into_iter().zip(tags).filter_map(|(name, tag)| Some((name, tag?))).collect();
     job.earlier.success = read(run.store.as_ref(), &run.at(SUCCESS))?.as_deref().map(hash_of);
-    let (path, contents) = (run.temporary(JOB), serde_json::to_vec(&job)?);
+    let path = run.temporary(JOB);
+    let contents = serde_json::to_vec(&job)?;
     run.check()?;
     let created = run.store.create_new(&path, &contents)?;
     // Two cases are no error: the answer to our first request was lost, or another run that resumes the same
@@ -105,7 +106,8 @@ pub(super) fn show(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) ->
 
 /// Creates `_SUCCESS`. One that exists was written by a late request of an earlier run, and is replaced.
 fn show_success(run: &RunFolder, job: &JobManifest) -> Result<()> {
-    let (store, success) = (run.store.as_ref(), run.at(SUCCESS));
+    let store = run.store.as_ref();
+    let success = run.at(SUCCESS);
     for _ in 0..2 {
         run.check()?;
         if store.create_new(&success, job.success.as_bytes())? {

@@ -143,7 +143,9 @@ impl Lock {
         let number = highest.unwrap_or(0) + 1;
         let unique = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), &me.since);
         let owner = LockOwner { run: format!("{number:08}-{unique:016x}"), ..me };
-        let (store, folder, name) = (Arc::clone(store), folder.to_owned(), name.to_owned());
+        let store = Arc::clone(store);
+        let folder = folder.to_owned();
+        let name = name.to_owned();
         let held = HeldLock {
             store,
             folder,

@@ -177,7 +177,9 @@ impl OutputFolder {
     /// be litter.
     fn beat(&self, group: &Arc<Group>) -> Result<()> {
         let Some(lock) = &self.run.lock else { return Ok(()) };
-        let (group, store, run) = (Arc::clone(group), Arc::clone(&self.run.store), self.run.own.clone());
+        let group = Arc::clone(group);
+        let store = Arc::clone(&self.run.store);
+        let run = self.run.own.clone();
         lock.beat(move |taken: &anyhow::Error| {
             group.fail(&format!("{taken:#}"));
             // Only the first error is reported.
@@ -237,7 +239,9 @@ impl OutputFolder {
 
     /// Returns the data for [`OutputFolder::of_shared`]. `key`: the key with which the folder was claimed.
     pub fn shared(&self, key: &Key) -> SharedFolder {
-        let (uri, run, key) = (self.run.uri.clone(), self.run.own.clone(), key.clone());
+        let uri = self.run.uri.clone();
+        let run = self.run.own.clone();
+        let key = key.clone();
         SharedFolder { uri, run, key, rehearsal: self.rehearsal }
     }
 
@@ -263,7 +267,8 @@ impl OutputFolder {
                 }
                 _ => error,
             })?;
-        let (uri, own) = (uri.to_owned(), format!("{temporary}/{}", lock.run()));
+        let uri = uri.to_owned();
+        let own = format!("{temporary}/{}", lock.run());
         Ok(OutputFolder::new(RunFolder { store, uri, path, own, lock: Some(lock), splits: 0..0 }))
     }
 

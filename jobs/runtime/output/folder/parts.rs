@@ -109,8 +109,10 @@ impl OutputFolder {
             }
             Showing::Uploads(_) => {
                 self.bundles.write_long(&self.run)?;
-                let (store, bundles) = (Arc::clone(&self.run.store), Arc::clone(&self.bundles));
-                let (path, run) = (self.run.at(&name), self.run.own.clone());
+                let store = Arc::clone(&self.run.store);
+                let bundles = Arc::clone(&self.bundles);
+                let path = self.run.at(&name);
+                let run = self.run.own.clone();
                 Target::HeldPart(HeldPart { contents: Vec::new(), store, path, run, bundles })
             }
         };
@@ -155,7 +157,8 @@ impl Parts for SplitParts<'_> {
         let count = written.entry(format!("{folder}/{extension}")).or_default();
         let again = if *count == 0 { String::new() } else { format!("-{count}") };
         *count += 1;
-        let (stem, split) = (&self.folder.stem, self.split - self.folder.run.splits.start);
+        let stem = &self.folder.stem;
+        let split = self.split - self.folder.run.splits.start;
         let folder = match (folder, self.partition.folders()) {
             ("kept" | "removed" | "annotated" | "rejected", folders) if !folders.is_empty() => {
                 format!("{folder}/{folders}")

@@ -159,7 +159,8 @@ fn sim_column(rows: &[WrittenPair], weight: u32) -> TableColumn {
 pub fn write_no_clusters(folder: &OutputFolder, weight_of_sim: Option<u32>) -> Result<()> {
     let none = ClusterBatch::default();
     let pairs = PairTable::new(folder, PairsOf::Firsts, Sides::default());
-    let (mut pairs, mut clusters) = (pairs.with_sim(weight_of_sim), ClusterTable::new(folder));
+    let mut pairs = pairs.with_sim(weight_of_sim);
+    let mut clusters = ClusterTable::new(folder);
     pairs.write(&none, false, |_| None, |_| ())?;
     clusters.write(&none, &[], false)?;
     pairs.finish()?;

@@ -21,7 +21,7 @@ use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::flow::exchange::sum::total;
-use crate::flow::owner;
+use crate::flow::reader_of;
 use crate::record::DocId;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
@@ -131,7 +131,7 @@ impl Forest {
 
 /// Opens a shuffle that brings each link once to the worker that reads its first document.
 fn link_shuffle(worker: &mut Worker, name: &str, spill: &SpillBudget) -> SortingShuffle<Link> {
-    SortingShuffle::new(worker, name, |link: &Link| owner(link.0), ExternalSort::new(spill).once())
+    SortingShuffle::new(worker, name, |link: &Link| reader_of(link.0), ExternalSort::new(spill).once())
 }
 
 /// State of reading the neighbours of one document after the other, in order.

@@ -25,7 +25,7 @@ pub use self::values::{SortedValues, ValueShuffle};
 use super::exchange::channel::ROUND_BYTES;
 use super::exchange::shuffle::SortingShuffle;
 use super::exchange::sum::total;
-use super::owner;
+use super::reader_of;
 use crate::record::Merit;
 use crate::record::{DocId, Pair};
 use crate::sets::packed_match::pack_apart;
@@ -53,9 +53,13 @@ impl FoundMatches {
     /// budget for all that follows, up to the decisions.
     pub fn new(worker: &mut Worker, spill: &SpillBudget) -> Self {
         let spill = spill.shared_by(memory_plan::CLUSTERS);
-        let on_the_way =
-            SortingShuffle::new(worker, "Matches", |found: &Match| owner(found.0), ExternalSort::new(&spill));
-        FoundMatches { forest: Forest::new(&spill), on_the_way, home: owner, spill }
+        let on_the_way = SortingShuffle::new(
+            worker,
+            "Matches",
+            |found: &Match| reader_of(found.0),
+            ExternalSort::new(&spill),
+        );
+        FoundMatches { forest: Forest::new(&spill), on_the_way, home: reader_of, spill }
     }
 
     /// Spreads the clusters over all workers by a hash of their first documents. Without it, a cluster goes to the worker that reads its
@@ -158,7 +162,7 @@ impl MatchedDocs {
         if total(worker, self.missing) > 0 {
             return Err(Error::DocsMissing);
         }
-        let decisions = ValueShuffle::new(worker, "Decisions", owner, &self.spill);
+        let decisions = ValueShuffle::new(worker, "Decisions", reader_of, &self.spill);
         Ok(GatheredClusters::new(docs, decisions))
     }
 }

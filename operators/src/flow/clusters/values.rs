@@ -80,7 +80,8 @@ impl SortedValues {
         Ok(Some((key, &self.value)))
     }
 
-    /// Takes all values whose first documents are in the next split, one behind the other. Memory: these values.
+    /// Takes the values of the next split, which are those whose keys begin with a document of it. Returns the split, and the values with
+    /// nothing between them, so a value must tell where it ends. Memory: these values.
     pub fn next_split(&mut self) -> Result<Option<(u32, Vec<u8>)>, Error> {
         let Some((first, _)) = self.peek()? else { return Ok(None) };
         let mut values = Vec::new();
@@ -117,7 +118,7 @@ pub(super) fn take_number(from: &mut &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::owner;
+    use crate::flow::reader_of;
     use crate::spill::budget::twins::Twin;
 
     #[test]
@@ -136,7 +137,7 @@ mod tests {
         for budget in [None, Some(10_000)] {
             let spill = Twin::default().budget(budget);
             let guards = timely::execute(timely::Config::process(2), move |worker| {
-                let mut shuffle = ValueShuffle::new(worker, "Test", owner, &spill);
+                let mut shuffle = ValueShuffle::new(worker, "Test", reader_of, &spill);
                 for doc in (worker.index() as u64..100).step_by(2).chain([10_000 + worker.index() as u64]) {
                     let doc = doc * 7919 % 10_007;
                     shuffle.send(worker, (DocId::new(doc as u32 % 3, doc), DocId(doc)), &value(doc));

@@ -83,7 +83,8 @@ mod tests {
         let sketches: Vec<_> =
             (0..PROCESSES).map(|_| Arc::new(FeatureCounts::of_corpus(1 << 20, None))).collect();
         let whole = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
-        let (shared, all) = (sketches.clone(), Arc::clone(&whole));
+        let shared = sketches.clone();
+        let all = Arc::clone(&whole);
         let guards = timely::execute(timely::Config::process(THREADS * PROCESSES), move |worker| {
             let own = &shared[worker.index() / THREADS];
             let mut counts =

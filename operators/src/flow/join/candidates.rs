@@ -7,7 +7,7 @@ use timely::worker::Worker;
 use super::reader_crowd::ReaderCrowd;
 use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle_into};
 use crate::flow::exchange::sum::total;
-use crate::flow::owner;
+use crate::flow::reader_of;
 use crate::flow::skew::heavy::{Heavy, Skew};
 use crate::flow::skew::pair_grid::in_tiles;
 use crate::record::{DocId, Pair};
@@ -270,7 +270,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         }
         let CandidateJoin { found, of_holder, loads, .. } = self;
         let arrived = ExternalSort::new(&of_holder).once();
-        let mut sent = SortingShuffle::new(worker, "Pair", move |pair: &Pair| owner(to(pair)), arrived);
+        let mut sent = SortingShuffle::new(worker, "Pair", move |pair: &Pair| reader_of(to(pair)), arrived);
         found.pairs.finish()?.drain(|ask| sent.send(worker, pair_of(ask)))?;
         Ok(Candidates { pairs: sent.finish(worker)?, loads, crowd: None, cut: Vec::new() })
     }
@@ -285,7 +285,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         let asks = found.asks();
         let PairSink { pairs, crowd, .. } = found;
         let arrived = ExternalSort::new(&of_holder).once();
-        let mut sent = SortingShuffle::new(worker, "Ask", |ask: &Ask| owner(ask.0), arrived);
+        let mut sent = SortingShuffle::new(worker, "Ask", |ask: &Ask| reader_of(ask.0), arrived);
         pairs.finish()?.drain(|ask| sent.send(worker, ask))?;
         let mut sent = MergeCursor::new(sent.finish(worker)?);
         let mut crowd = ReaderCrowd::new(worker, crowd);

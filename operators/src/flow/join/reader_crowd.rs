@@ -8,7 +8,7 @@ use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::shuffle;
 use crate::flow::exchange::sum::total;
-use crate::flow::owner;
+use crate::flow::reader_of;
 use crate::record::DocId;
 use crate::search::crowds::{Crowded, Family};
 
@@ -27,13 +27,13 @@ impl ReaderCrowd {
         let (mut docs, mut passed) = (mem::take(&mut crowded.docs), mem::take(&mut crowded.passed));
         docs.values_mut().for_each(|(_, first)| *first = crowded.first_of(*first));
         passed.values_mut().for_each(|first| *first = crowded.first_of(*first));
-        let mut docs = shuffle(worker, "Crowd", docs, |(doc, _): &(DocId, Family)| owner(*doc));
+        let mut docs = shuffle(worker, "Crowd", docs, |(doc, _): &(DocId, Family)| reader_of(*doc));
         docs.sort_unstable_by_key(|&(doc, family)| (doc, Reverse(family)));
         docs.dedup_by_key(|(doc, _)| *doc);
         ReaderCrowd {
             docs: docs.into_iter().map(|(doc, (_, first))| (doc, first)).collect(),
             passed,
-            cut: shuffle(worker, "Cut", crowded.cut, |doc: &DocId| owner(*doc)),
+            cut: shuffle(worker, "Cut", crowded.cut, |doc: &DocId| reader_of(*doc)),
         }
     }
 
@@ -59,7 +59,7 @@ impl ReaderCrowd {
         if total(worker, cut.len()) == 0 {
             return (None, cut);
         }
-        let mut passed = shuffle(worker, "Passed", passed, |(doc, _): &(DocId, DocId)| owner(*doc));
+        let mut passed = shuffle(worker, "Passed", passed, |(doc, _): &(DocId, DocId)| reader_of(*doc));
         passed.sort_unstable();
         passed.dedup_by_key(|(doc, _)| *doc);
         passed.retain(|(doc, _)| docs.binary_search_by_key(doc, |(doc, _)| *doc).is_err());

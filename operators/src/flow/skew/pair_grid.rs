@@ -106,7 +106,8 @@ pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
             for same in some.chunk_by(|a, b| a.0 == b.0) {
                 records.clear();
                 records.extend(same.iter().map(|(_, record)| *record));
-                let (grid, tile) = (tiles(&same[0].1), same[0].0.1);
+                let grid = tiles(&same[0].1);
+                let tile = same[0].0.1;
                 each(&mut records, Box::new(move |pair| grid.of_pair(pair) == tile));
             }
         },

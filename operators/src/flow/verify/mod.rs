@@ -238,7 +238,8 @@ mod tests {
     /// Verifies pairs of documents with 128 features each, on one worker. Returns the bytes that were spilled
     /// and those that were read again.
     fn spilled_and_read(pairs: Vec<Pair>, docs: u64, budget: usize) -> (u64, u64) {
-        let (twin, count) = (Twin::default(), pairs.len() as u64);
+        let twin = Twin::default();
+        let count = pairs.len() as u64;
         let read = twin.read.clone();
         let spill = twin.budget(budget);
         let spilled = spill.clone();

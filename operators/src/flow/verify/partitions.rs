@@ -7,7 +7,7 @@ use timely::worker::Worker;
 
 use super::bundles::{FeatureBundles, FeatureSize};
 use crate::flow::exchange::shuffle::SortingShuffle;
-use crate::flow::owner;
+use crate::flow::reader_of;
 use crate::record::{DocId, Pair};
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
@@ -76,8 +76,8 @@ impl VerifyPartitions {
         let peers = worker.peers() as u64;
         let all = PARTS as u64 * peers;
 
-        let owner_of_later = |pair: &ByLater| owner(DocId(pair.0.0));
-        let mut by_later = SortingShuffle::new(worker, "Later", owner_of_later, ExternalSort::new(spill));
+        let reader_of_later = |pair: &ByLater| reader_of(DocId(pair.0.0));
+        let mut by_later = SortingShuffle::new(worker, "Later", reader_of_later, ExternalSort::new(spill));
         pairs.each(|pair| by_later.send(worker, ((pair.high.0, pair.low.0), pair.distance.into())))?;
         drop(pairs);
         let mut by_later = by_later.finish(worker)?;

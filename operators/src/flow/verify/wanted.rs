@@ -3,7 +3,7 @@
 use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::SortingShuffle;
-use crate::flow::owner;
+use crate::flow::reader_of;
 use crate::record::DocId;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
@@ -33,7 +33,7 @@ impl WantedDocs {
         wanted.extend(named.map(|doc| (doc.0, NOBODY)));
         let arrived = ExternalSort::new(spill).once();
         let mut shuffle =
-            SortingShuffle::new(worker, "Need", |need: &(u64, u64)| owner(DocId(need.0)), arrived);
+            SortingShuffle::new(worker, "Need", |need: &(u64, u64)| reader_of(DocId(need.0)), arrived);
         wanted.finish()?.each(|need| shuffle.send(worker, need))?;
         Ok(WantedDocs { needs: MergeCursor::new(shuffle.finish(worker)?), parts: Vec::new() })
     }

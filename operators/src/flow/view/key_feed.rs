@@ -138,7 +138,8 @@ impl KeyFeed {
         let all = by_key(&mut self.all, self.rule.clone()).arrange_by_key_named("documents by key");
         let staying =
             by_key(&mut self.staying, self.rule.clone()).arrange_by_key_named("staying documents by key");
-        let (tie, distance) = (self.rule.tie(), self.rule.distance);
+        let tie = self.rule.tie();
+        let distance = self.rule.distance;
         all.join_core(staying, move |_, &(one, [low, high]), &(other, [other_low, other_high])| {
             let apart = (low ^ other_low).count_ones() + (high ^ other_high).count_ones();
             let matches = one != other && apart <= distance;

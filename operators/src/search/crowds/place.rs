@@ -167,7 +167,8 @@ enum SketchSort {
 impl SetSketch {
     /// Sketches the stretches of a text, if they decide; or its long set, or if it has none, the short one. Cost: 1 ns a feature.
     fn new(sets: &Sets, stretches: Option<impl Iterator<Item = u64>>) -> Self {
-        let (mut bits, mut size) = ([0; WORDS], 0);
+        let mut bits = [0; WORDS];
+        let mut size = 0;
         let mut add = |feature: u64| {
             bits[(feature >> 6) as usize % WORDS] ^= 1 << (feature & 63);
             size += 1;
@@ -236,7 +237,8 @@ impl Record for KeepPlace {
         let gone = Some(decided as u32).filter(|gone| *gone != STAYS);
         let gone = gone.map(|gone| (Similarity::millionths(gone), known_place));
         let standing = Standing::ALL.get((decided >> 32 & 3) as usize).copied().unwrap_or_default();
-        let (tries, stayed) = ((decided >> 48) as u16, decided >> 34 & 1 > 0);
+        let tries = (decided >> 48) as u16;
+        let stayed = decided >> 34 & 1 > 0;
         KeepPlace { gone, tries, standing, stayed, rank, sketch: SetSketch { set, bits }, numbers }
     }
 }
@@ -286,7 +288,8 @@ mod tests {
             }
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, least.parse().unwrap());
             let of = |text: &[u8]| text.iter().map(|&c| char::from(b'0' + c)).collect::<String>();
-            let (mut sets, texts) = (Sets::default(), [of(&text), of(&other)]);
+            let mut sets = Sets::default();
+            let texts = [of(&text), of(&other)];
             let places = texts.each_ref().map(|text| {
                 rule.sets(text, &mut sets);
                 let place = KeepPlace { gone, standing, tries: 5, ..KeepPlace::new((1, DocId(9)), &sets, &rule) };
@@ -313,7 +316,8 @@ mod tests {
         fn no_equally_similar_one_that_comes_later_is_asked(at in 0..60_usize, other in 0..60_usize) {
             prop_assume!(at.abs_diff(other) > 1);
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.5".parse().unwrap());
-            let (mut sets, text) = (Sets::default(), (0..60).map(|number| char::from_u32(0x4e00 + number).unwrap()));
+            let mut sets = Sets::default();
+            let text = (0..60).map(|number| char::from_u32(0x4e00 + number).unwrap());
             let [one, two] = [at, other].map(|at| {
                 let changed = text.clone().enumerate().map(|(place, c)| if place == at { '新' } else { c });
                 changed.collect::<String>()
@@ -354,7 +358,8 @@ mod tests {
             let reader = Some(Arc::new(PairReader::of_everything()));
             let rule = Rule { reader, ..Rule::new(Features::Chars(5), Overlap::Corrected, "0.01".parse().unwrap()) };
             let of = |text: &[u16]| text.iter().map(|word| format!("w{} ", spelled(*word))).collect::<String>();
-            let (mut sets, texts) = (Sets::default(), [of(&text), of(&other)]);
+            let mut sets = Sets::default();
+            let texts = [of(&text), of(&other)];
             let places = texts.each_ref().map(|text| {
                 rule.sets(text, &mut sets);
                 KeepPlace::new((7, DocId(9)), &sets, &rule)

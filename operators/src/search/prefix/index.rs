@@ -262,7 +262,8 @@ fn indexed_sets(mut rest: &[u64]) -> impl Iterator<Item = IndexedSet<'_>> {
 pub(crate) fn whole_sketches_may_match(rule: &Rule, a: &[u64], b: &[u64]) -> bool {
     indexed_sets(a).any(|a| {
         indexed_sets(b).any(|b| {
-            let (kind, sizes) = (kind_of(a.set), [a.set, b.set].map(size_of_set));
+            let kind = kind_of(a.set);
+            let sizes = [a.set, b.set].map(size_of_set);
             kind == kind_of(b.set)
                 && rule.compares(kind, sizes[0], sizes[1])
                 && rule.may_match(kind, a.sketched(), b.sketched())

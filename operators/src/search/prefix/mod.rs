@@ -224,7 +224,8 @@ impl<const WORDS: usize> Posting<WORDS> {
     }
 
     fn set(&self) -> Sketched<'_> {
-        let (size, features) = (self.size(), self.sketched as usize);
+        let size = self.size();
+        let features = self.sketched as usize;
         Sketched { size, features, sketch: &self.sketch[..odd_sketch::length(features).min(WORDS)] }
     }
 }

@@ -256,7 +256,8 @@ impl<X: RowExchange, D: FnMut(&WordRow, &WordRow) -> bool> CopySearch<X, D> {
 /// Whether the variance of the shares of the buckets, in percent, is above a number. `squares`: sum of the squares of their sizes.
 /// `total`: sum of their sizes. `bits`: of their values.
 fn varies(squares: u64, total: u64, bits: u32, above: u32) -> bool {
-    let (buckets, total) = (2_f64.powi(bits as i32), total.max(1) as f64);
+    let buckets = 2_f64.powi(bits as i32);
+    let total = total.max(1) as f64;
     let mean = 100.0 / buckets;
     1e4 * squares as f64 / (total * total) / buckets - mean * mean > f64::from(above)
 }

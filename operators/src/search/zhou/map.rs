@@ -57,7 +57,8 @@ impl TextSearch for Zhou {
         let duplicates = self.duplicates(&a, &b).is_some();
         let distance = (a.fingerprint ^ b.fingerprint).count_ones();
         let (sim, dup) = self.sim(&a, &b);
-        let (k, threshold) = (self.k, self.threshold as f64 / 1e6);
+        let k = self.k;
+        let threshold = self.threshold as f64 / 1e6;
         let steps = vec![
             format!(
                 "fingerprints: {distance} bits differ; the two {} in a copy",

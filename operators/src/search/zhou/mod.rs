@@ -163,7 +163,8 @@ mod tests {
     fn zhou(k: u64, threshold: Option<u64>) -> Zhou {
         let threshold = threshold.unwrap_or(1_000_000 + 200_000 * k);
         let (hash, fold, retrieval) = (WordHash::Java, Fold::Upper, Retrieval::Recursive);
-        let (features, splitting) = (Features::Chars(1), Splitting::default());
+        let features = Features::Chars(1);
+        let splitting = Splitting::default();
         Zhou { features, k, threshold, hash, fold, retrieval, splitting }
     }
 
@@ -228,7 +229,8 @@ mod tests {
         for (a, b) in (2..64u64).step_by(2).flat_map(|a| (2..64u64).step_by(2).map(move |b| (a, b))) {
             for fingerprint in [0, 1, 0b111, 0xFF_FFFF] {
                 let row = |doc, fingerprint, of| WordRow { doc: DocId(doc), fingerprint, words: set(of) };
-                let (both, all) = ((a & b).count_ones().into(), (a | b).count_ones().into());
+                let both = (a & b).count_ones().into();
+                let all = (a | b).count_ones().into();
                 let found = zhou.duplicates(&row(1, 0, a), &row(2, fingerprint, b));
                 assert_eq!(found.is_some(), zhou.reached(fingerprint.count_ones(), both, all), "{a:b} {b:b}");
             }

@@ -62,7 +62,8 @@ pub(super) fn place<'a>(
         &side[at.start.saturating_sub(2)..side.len().min(at.end + 2)]
     };
     let wide = [wide(a, &hunk.a), wide(b, &hunk.b)];
-    let (before, behind) = (hunk.a.start, &a[hunk.a.end..a.len().min(hunk.a.end + 2)]);
+    let before = hunk.a.start;
+    let behind = &a[hunk.a.end..a.len().min(hunk.a.end + 2)];
     let (a, b) = (&a[hunk.a.clone()], &b[hunk.b.clone()]);
     let mut lengths = [length(a), length(b)];
     lengths.sort_unstable();

@@ -310,7 +310,8 @@ mod tests {
     use crate::text::{Clean, Cleaner};
 
     fn read(text: &str) -> ReadText {
-        let (mut cleaner, mut read) = (Cleaner::new(Clean::Post), ReadText::default());
+        let mut cleaner = Cleaner::new(Clean::Post);
+        let mut read = ReadText::default();
         read.read(cleaner.clean(text));
         read
     }

@@ -1,4 +1,4 @@
-//! Tells how characters are treated, whatever stands beside them. The tables are those of docs/design/identity.md.
+//! Tells how characters are treated, whatever stands beside them. The table of classes is that of docs/design/identity.md.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -103,15 +103,4 @@ pub(crate) fn is_of_spaced_script(c: char) -> bool {
     matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}')
         && (c.is_alphanumeric() && !matches!(c, '²' | '³' | '¹' | '¼'..='¾')
             || matches!(c, '\u{300}'..'\u{370}'))
-}
-
-/// Whether a cleaned text has at least two units. A unit is a word of a spaced script, or any other character
-/// but the space.
-pub(crate) fn two_units(text: &str) -> bool {
-    let mut chars = text.chars();
-    match chars.next() {
-        None => false,
-        Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
-        Some(_) => chars.any(|c| !is_of_spaced_script(c)),
-    }
 }

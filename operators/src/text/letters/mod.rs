@@ -1,5 +1,5 @@
 //! Tells the characters of a text that count (letters, digits, marks and signs, in one form whatever their case, script and
-//! width) from those that do not (white space and punctuation). `char_class.rs` has the tables of docs/design/identity.md, `signs.rs` the
+//! width) from those that do not (white space and punctuation). `char_class.rs` has the table of classes of docs/design/identity.md, `signs.rs` the
 //! signs whose places decide, `numerals.rs` Chinese numerals, `simplified.rs` traditional characters, and `char_set.rs` sets of characters as
 //! tables of bits.
 
@@ -12,7 +12,7 @@ pub(crate) mod simplified;
 use std::sync::Arc;
 
 use self::char_class::{CharClass, class_of, digit_value, is_of_spaced_script};
-use self::signs::{MEGA, Sign, is_mega, sign};
+use self::signs::{MEGA, SignEffect, effect_of, is_mega};
 use self::simplified::simplified;
 use super::entities::{WRITTEN_GREATER, WRITTEN_LESS};
 
@@ -92,30 +92,24 @@ impl Letters {
                 at = 0;
                 continue;
             }
-            let after = at + c.len_utf8();
+            let mut end = at + c.len_utf8();
             let (folded, class) = self.look_up(c);
             match class {
                 CharClass::Letter => {
                     out.push(folded);
                     written = LastWritten::default();
                 }
-                CharClass::Spaced => {
-                    at = take_spaced(text, (at, c, folded), out, &mut written);
-                    continue;
-                }
+                CharClass::Spaced => end = take_spaced(text, (at, c, folded), out, &mut written),
                 CharClass::Gap => written.gap = true,
                 CharClass::Optional => {}
-                CharClass::Numeral => {
-                    at = self.take_numerals(text, (at, c, folded), out, &mut written);
-                    continue;
-                }
-                CharClass::Sign => match sign(text, at, folded) {
-                    Sign::Counts => {
+                CharClass::Numeral => end = self.take_numerals(text, (at, c, folded), out, &mut written),
+                CharClass::Sign => match effect_of(text, at, folded) {
+                    SignEffect::Counts => {
                         out.push(folded);
                         written = LastWritten { spaced: false, gap: true };
                     }
-                    Sign::Separates => written.gap = true,
-                    Sign::Joins => {}
+                    SignEffect::Separates => written.gap = true,
+                    SignEffect::Joins => {}
                 },
                 CharClass::Aside => {
                     // Several question marks ask no more than one.
@@ -125,7 +119,7 @@ impl Letters {
                     written.gap = true;
                 }
             }
-            at = after;
+            at = end;
         }
     }
 

@@ -19,7 +19,8 @@ static MONEY: CharSet = CharSet::new("元圆角");
 ///
 /// `simple`: gives the simplified form of a character. `ordinal`: whether 第 stands before the text.
 pub(super) fn number(text: &str, simple: impl Fn(char) -> char, ordinal: bool) -> Option<(u64, usize)> {
-    let (mut digits, mut bytes) = ([0u8; LONGEST], 0);
+    let mut digits = [0u8; LONGEST];
+    let mut bytes = 0;
     let mut count = 0;
     let mut formal = false;
     let mut rest = text.chars();
@@ -88,7 +89,9 @@ fn value(numerals: &[u8]) -> Option<u64> {
     if numerals.iter().all(|&numeral| numeral < 10) {
         return Some(numerals.iter().fold(0, |sum, &digit| 10 * sum + u64::from(digit)));
     }
-    let (mut sum, mut digit, mut least) = (0, None, u64::MAX);
+    let mut sum = 0;
+    let mut digit = None;
+    let mut least = u64::MAX;
     for &numeral in numerals {
         if numeral < 10 {
             if digit.is_some_and(|digit| digit != 0) {

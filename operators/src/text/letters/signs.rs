@@ -1,4 +1,4 @@
-//! Signs that count only at some places of a text, such as a minus, and the prefix of a unit that looks like another one.
+//! Signs that count only at some places of a text, such as a minus, and the `M` of mega, which in lower case would be milli.
 
 use super::char_class::{digit_value, is_letter};
 use crate::text::entities::{WRITTEN_GREATER, WRITTEN_LESS};
@@ -17,7 +17,7 @@ pub(super) fn is_mega(text: &str, at: usize) -> bool {
 }
 
 /// Effect of a sign at its place.
-pub(super) enum Sign {
+pub(super) enum SignEffect {
     Counts,
     Separates,
     /// It is not there, and what stands around it is one word.
@@ -25,7 +25,7 @@ pub(super) enum Sign {
 }
 
 /// Returns the effect of a sign at a place of a text.
-pub(super) fn sign(text: &str, at: usize, sign: char) -> Sign {
+pub(super) fn effect_of(text: &str, at: usize, sign: char) -> SignEffect {
     let length = text[at..].chars().next().map_or(1, char::len_utf8);
     let before = text[..at].chars().next_back();
     let after = text[at + length..].chars().next();
@@ -37,7 +37,7 @@ pub(super) fn sign(text: &str, at: usize, sign: char) -> Sign {
             // Three digits behind a comma are thousands.
             let digits = text[at + length..].chars().take(4).take_while(|&c| digit(Some(c))).count();
             if digits == 3 {
-                return Sign::Joins;
+                return SignEffect::Joins;
             }
             true
         }
@@ -57,7 +57,7 @@ pub(super) fn sign(text: &str, at: usize, sign: char) -> Sign {
         '/' => (digit(before) || latin(before)) && (digit(after) || latin(after)),
         _ => operates(text, at, is_letter),
     };
-    if counts { Sign::Counts } else { Sign::Separates }
+    if counts { SignEffect::Counts } else { SignEffect::Separates }
 }
 
 /// Whether the sign at a place is part of an operator: at most three signs, with an operand on both sides, and with white

@@ -161,7 +161,8 @@ impl Gaps {
         while *block < self.bases.len() {
             let mut fit = self.bases[*block];
             for code in codes {
-                let (word, bit) = (*block + code / 64, code % 64);
+                let word = *block + code / 64;
+                let bit = code % 64;
                 // Two shifts, since one by 64 is not allowed.
                 fit &= self.slots[word] >> bit | self.slots[word + 1] << 1 << (63 - bit);
                 if fit == 0 {
@@ -179,7 +180,8 @@ impl Gaps {
     /// Returns the base by which a code takes an early gap. A gap that many have refused is not looked at again.
     fn base_of_one(&mut self, code: usize) -> Option<usize> {
         const MOST_REFUSED: usize = 8;
-        let (mut slot, mut refused) = (self.next.max(self.first * 64), 0);
+        let mut slot = self.next.max(self.first * 64);
+        let mut refused = 0;
         loop {
             let word = self.slots.get(slot / 64)? >> (slot % 64);
             if word == 0 {

@@ -75,7 +75,8 @@ impl Vocabulary {
             }
         }
         let is_single = |at: usize| best[at].1 == 1 && text.as_bytes()[bounds[at]].is_ascii_alphanumeric();
-        let (mut parts, mut start) = (Vec::new(), 0);
+        let mut parts = Vec::new();
+        let mut start = 0;
         while start < bounds.len() - 1 {
             let mut end = start + best[start].1;
             while is_single(start) && end < bounds.len() - 1 && is_single(end) {

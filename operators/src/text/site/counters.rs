@@ -167,7 +167,8 @@ mod tests {
     use super::counter;
 
     fn counters(text: &str) -> Vec<&str> {
-        let (mut found, mut at) = (Vec::new(), 0);
+        let mut found = Vec::new();
+        let mut at = 0;
         while at < text.len() {
             let digit = text.as_bytes()[at].is_ascii_digit()
                 && !text.as_bytes()[..at].last().is_some_and(u8::is_ascii_digit);

@@ -219,7 +219,9 @@ mod tests {
 
     /// The stretches that are cut out of a text.
     fn cuts(text: &str) -> Vec<&str> {
-        let (mut found, mut at, mut post) = (Vec::new(), 0, false);
+        let mut found = Vec::new();
+        let mut at = 0;
+        let mut post = false;
         while at < text.len() {
             let cut = if may_begin(text, at) { super::cut(text, at, post) } else { None };
             if let Some(cut) = cut {

@@ -74,12 +74,14 @@ pub(super) fn pdf(fonts: &[&str], pages: &[&[u8]]) -> Vec<u8> {
             [format!("<</Length {}>>stream\n", page.len()).as_bytes(), page, b"\nendstream"].concat();
         objects.push(stream);
     }
-    let (mut bytes, mut offsets) = (b"%PDF-1.4\n".to_vec(), String::new());
+    let mut bytes = b"%PDF-1.4\n".to_vec();
+    let mut offsets = String::new();
     for (object, number) in objects.iter().zip(1..) {
         offsets += &format!("{:010} 00000 n \n", bytes.len());
         bytes.extend([format!("{number} 0 obj").as_bytes(), object, b"\nendobj\n"].concat());
     }
-    let (count, start) = (objects.len() + 1, bytes.len());
+    let count = objects.len() + 1;
+    let start = bytes.len();
     let end = format!(
         "xref\n0 {count}\n0000000000 65535 f \n{offsets}trailer<</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n"
     );
@@ -97,7 +99,8 @@ fn files_are_recognised_by_name_or_magic_and_copied_whole() {
         assert!(OFFICE.recognises(path, head.as_bytes()), "{path} {head}");
     }
     assert!(!OFFICE.recognises("/a.txt", b"a"));
-    let (word, page) = (docx(&paragraph("a")), pdf(&[HELVETICA], &[b"BT /F 9 Tf (a) Tj ET"]));
+    let word = docx(&paragraph("a"));
+    let page = pdf(&[HELVETICA], &[b"BT /F 9 Tf (a) Tj ET"]);
     let files = [("/x/1.docx", &word[..]), ("/x/2.docx", b"PK"), ("/x/3.pdf", &page)];
     let files = files.map(|(path, bytes)| pieces(&MemoryBlob::shared(path, bytes, 9), &[]).remove(0));
     let (records, failed) = read(&OFFICE, &files, &Reading::default());

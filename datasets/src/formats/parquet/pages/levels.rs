@@ -56,7 +56,8 @@ impl<'a> Levels<'a> {
 pub(super) fn check_repetition(page: &Page, column: &ColumnDescriptor) -> Result<(), String> {
     // Other damage is left to the library.
     let Ok(Levels { repetition: Some(levels), .. }) = Levels::of(page, column) else { return Ok(()) };
-    let (found, claimed) = (count(levels, bits(column.max_rep_level())), u64::from(page.num_values()));
+    let found = count(levels, bits(column.max_rep_level()));
+    let claimed = u64::from(page.num_values());
     match found < claimed {
         true => Err(format!("{found} repetition levels, where its header says {claimed}")),
         false => Ok(()),

@@ -178,8 +178,8 @@ impl RowGroups for Columns {
         let metadata = self.metadata.row_group(0).column(column);
         let library = SerializedPageReader::new(self.chunks.clone(), metadata, self.num_rows(), None)?;
         let name = metadata.column_path().string();
-        let (headers, budget) =
-            (PageHeaders::of(&self.chunks, self.metadata.row_group(0).column(column)), self.budget.clone());
+        let headers = PageHeaders::of(&self.chunks, self.metadata.row_group(0).column(column));
+        let budget = self.budget.clone();
         let fixed_bytes = schema::fixed_bytes(metadata);
         let descriptor = metadata.column_descr_ptr();
         let pages: Box<dyn PageReader> =

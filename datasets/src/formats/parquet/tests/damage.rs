@@ -64,12 +64,16 @@ fn rebuilt(
     total_bytes: Option<i64>,
 ) -> (Bytes, Vec<PagePlace>) {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).unwrap();
-    let (mut out, mut pages, mut groups) = (b"PAR1".to_vec(), Vec::new(), Vec::new());
+    let mut out = b"PAR1".to_vec();
+    let mut pages = Vec::new();
+    let mut groups = Vec::new();
     for (group, row_group) in metadata.row_groups().iter().enumerate() {
         let mut columns: Vec<ColumnChunkMetaData> = Vec::new();
         for (column, chunk) in row_group.columns().iter().enumerate() {
             let (start, length) = chunk.byte_range();
-            let (mut at, end, chunk_start) = (start as usize, (start + length) as usize, out.len());
+            let mut at = start as usize;
+            let end = (start + length) as usize;
+            let chunk_start = out.len();
             let (mut first_data, mut row) = (None, 0);
             let repeated = chunk.column_descr().max_rep_level() > 0;
             while at < end {
@@ -338,7 +342,8 @@ fn a_batch_of_too_many_large_pages_is_read_in_smaller_ones() {
     let reading = Reading::default();
     let mut batches = Batches::new(File::open(&pieces(&file, 1)[0], &reading).unwrap(), &reading);
     batches.page_bytes = 1 << 20;
-    let (mut sizes, mut row) = (Vec::new(), 0);
+    let mut sizes = Vec::new();
+    let mut row = 0;
     while let Some(rows) = batches.next().unwrap() {
         let BatchRows::Batch { first_row, records } = rows else { panic!("rows are lost") };
         assert_eq!(first_row, row);
@@ -373,7 +378,8 @@ fn rows_behind_damage_are_read_however_long_the_lists_are_that_must_be_passed_ov
     let mut batches =
         Batches::new(File::open(&pieces(&Bytes::from(bytes), 1)[0], &reading).unwrap(), &reading);
     batches.page_bytes = 1 << 20; // and 8 MiB for two columns; all lists take 24 MB
-    let (mut read, mut lost) = (0, Vec::new());
+    let mut read = 0;
+    let mut lost = Vec::new();
     while let Some(rows) = batches.next().unwrap() {
         match rows {
             BatchRows::Batch { records, .. } => read += records.num_rows(),

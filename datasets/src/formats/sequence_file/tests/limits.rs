@@ -28,7 +28,8 @@ fn kept(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<u8> {
 #[test]
 fn a_record_that_is_too_long_costs_itself_in_every_style() {
     // The record is longer than what is read ahead, and than what a piece reads behind its end.
-    let (long, limit) = ("長".repeat(100_000), 5_000);
+    let long = "長".repeat(100_000);
+    let limit = 5_000;
     for (kind, reason) in [
         (0, "a record of 300012 bytes, more than 5000; 300020 bytes passed over"),
         (1, "the value: more than 5000 bytes decompressed"),

@@ -87,7 +87,8 @@ fn sleep<S: Store + Clone + 'static>(
 
 /// Lets runs sleep on a file system. Returns whether the first run slept, and whether the last one did too.
 fn one_sleeps(case: &Case) -> [bool; 2] {
-    let (store, when) = (PowerStore::new(), format!("{case:?}"));
+    let store = PowerStore::new();
+    let when = format!("{case:?}");
     let Some(awake) = sleep(&store, PowerStore::pausing, case, Duration::ZERO) else { return [false; 2] };
     if let Err(error) = awake.owned {
         panic!("{when}: {error:#}");
@@ -210,7 +211,8 @@ fn a_request_that_comes_late_to_a_bucket_does_only_what_is_known() {
         (&["other"], "third", &known[..1]),
         (&[], "old", &known),
     ] {
-        let (mut done, mut combinations) = (BTreeSet::new(), 0);
+        let mut done = BTreeSet::new();
+        let mut combinations = 0;
         'first: for first in 0.. {
             for second in 0.. {
                 let Some((what, slept, whole)) = one_is_late(&Case { first, second, others, last }) else {

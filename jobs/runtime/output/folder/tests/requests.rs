@@ -100,9 +100,11 @@ fn any_two_requests_may_fail_where_another_job_takes_over() {
 
 #[test]
 fn a_decided_commit_is_finished_by_whoever_comes_next() {
-    let (store, mut finished) = (start(true), 0);
+    let store = start(true);
+    let mut finished = 0;
     for fault in faults(&store, || run(&store, "new", true)) {
-        let (store, when) = (after(true, "new", fault), format!("{fault:?}"));
+        let store = after(true, "new", fault);
+        let when = format!("{fault:?}");
         store.restart(None);
         match run(&store, "new", false) {
             Ok(()) => {

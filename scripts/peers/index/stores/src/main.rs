@@ -71,9 +71,11 @@ fn measure(
     compact: impl Fn(),
     scan: impl Fn([u8; 3], &mut dyn FnMut(&[u8])),
 ) {
-    let (start, begin) = (Instant::now(), cpu_seconds());
+    let start = Instant::now();
+    let begin = cpu_seconds();
     (0..documents / GROUP).for_each(|group| add(group * GROUP..(group + 1) * GROUP));
-    let (cpu, rate) = (cpu_seconds() - begin, documents as f64 / start.elapsed().as_secs_f64());
+    let cpu = cpu_seconds() - begin;
+    let rate = documents as f64 / start.elapsed().as_secs_f64();
     line("insert in durable groups of 1,000", format!("{:.2} CPU µs a document, {rate:.0}/s", cpu * 1e6 / documents as f64));
     let mut single: Vec<f64> =
         (documents..documents + SINGLE).map(|number| seconds(|| add(number..number + 1))).collect();

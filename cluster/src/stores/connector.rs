@@ -1,6 +1,7 @@
 //! Kinds of remote stores: the schemes of their addresses, and how each is connected to.
 
 use std::env;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::error::Error;
@@ -10,32 +11,27 @@ use super::store::Store;
 
 /// A kind of remote store.
 pub(crate) struct Connector {
-    /// Schemes of its addresses.
+    /// Schemes of its addresses. The first is that of the prefix, so that each store has one prefix, however its scheme is spelled.
     schemes: &'static [&'static str],
-    /// Scheme of the prefix of its paths, so that each store has one prefix, however its scheme is spelled.
-    scheme: &'static str,
-    /// Naming of its files.
-    naming: Naming,
-    /// Makes the store of a prefix, and connects to nothing.
-    pub connect: fn(&str) -> Result<Arc<dyn Store>, Error>,
+    kind: StoreKind,
 }
 
-/// Naming of the files of a store.
+/// Place in which files lie.
 #[derive(PartialEq)]
-enum Naming {
-    /// In folders of a host, which the settings name if an address does not.
-    Host,
-    /// By keys in a bucket.
+enum StoreKind {
+    /// Folders of an HDFS. The settings name the host if an address does not.
+    Hdfs,
+    /// A bucket, in which files have keys.
     Bucket,
 }
 
 static CONNECTORS: [Connector; 6] = [
-    Connector { schemes: &["hdfs"], scheme: "hdfs", naming: Naming::Host, connect: hdfs },
-    Connector { schemes: &["viewfs"], scheme: "viewfs", naming: Naming::Host, connect: hdfs },
-    Connector { schemes: &["s3", "s3a"], scheme: "s3", naming: Naming::Bucket, connect: bucket },
-    Connector { schemes: &["gs"], scheme: "gs", naming: Naming::Bucket, connect: bucket },
-    Connector { schemes: &["az"], scheme: "az", naming: Naming::Bucket, connect: bucket },
-    Connector { schemes: &["abfs", "abfss"], scheme: "abfss", naming: Naming::Bucket, connect: bucket },
+    Connector { schemes: &["hdfs"], kind: StoreKind::Hdfs },
+    Connector { schemes: &["viewfs"], kind: StoreKind::Hdfs },
+    Connector { schemes: &["s3", "s3a"], kind: StoreKind::Bucket },
+    Connector { schemes: &["gs"], kind: StoreKind::Bucket },
+    Connector { schemes: &["az"], kind: StoreKind::Bucket },
+    Connector { schemes: &["abfss", "abfs"], kind: StoreKind::Bucket },
 ];
 
 impl Connector {
@@ -58,20 +54,21 @@ impl Connector {
 
     /// Whether Hadoop writes addresses of this scheme with one slash, as in `hdfs:/path`.
     pub fn has_short_addresses(scheme: &str) -> bool {
-        scheme == "file" || Self::of(scheme).is_ok_and(|connector| connector.naming == Naming::Host)
+        scheme == "file" || Self::of(scheme).is_ok_and(|connector| connector.kind == StoreKind::Hdfs)
     }
 
-    /// Returns the prefix of the store that an address names. `scheme`: as the address has it.
+    /// Returns the prefix of the store of an address with this authority.
     ///
     /// # Errors
-    /// The reason for which it names none.
-    pub fn prefix(&self, scheme: &str, authority: &str) -> Result<String, String> {
-        match self.naming {
-            Naming::Host => Ok(format!("{}://{}", self.scheme, one_spelling(authority))),
-            Naming::Bucket if authority.is_empty() => {
+    /// The reason for which the address names no store.
+    pub fn prefix(&self, authority: &str) -> Result<String, String> {
+        let scheme = self.schemes[0];
+        match self.kind {
+            StoreKind::Hdfs => Ok(format!("{scheme}://{}", one_spelling(authority))),
+            StoreKind::Bucket if authority.is_empty() => {
                 Err(format!("it names no bucket: write {scheme}://bucket/path"))
             }
-            Naming::Bucket => Ok(format!("{}://{authority}", self.scheme)),
+            StoreKind::Bucket => Ok(format!("{scheme}://{authority}")),
         }
     }
 
@@ -83,7 +80,7 @@ impl Connector {
         let mut names = Vec::new();
         for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
             match name {
-                ".." if self.naming == Naming::Bucket => {
+                ".." if self.kind == StoreKind::Bucket => {
                     return Err("there is no \"..\" in a bucket".to_owned());
                 }
                 ".." => _ = names.pop().ok_or("it leads above the root")?,
@@ -92,14 +89,21 @@ impl Connector {
         }
         Ok(format!("/{}", names.join("/")))
     }
-}
 
-fn hdfs(prefix: &str) -> Result<Arc<dyn Store>, Error> {
-    Ok(Arc::new(Hdfs::new(prefix, HdfsLimits::default())?))
-}
-
-fn bucket(prefix: &str) -> Result<Arc<dyn Store>, Error> {
-    let settings = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Ok(Arc::new(Bucket::new(prefix, &settings.collect::<Vec<_>>(), ObjectLimits::default())?))
+    /// Makes the store of a prefix, and connects to nothing.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] when the settings lead to no store.
+    pub fn connect(&self, prefix: &str) -> Result<Arc<dyn Store>, Error> {
+        Ok(match self.kind {
+            StoreKind::Hdfs => Arc::new(Hdfs::new(prefix, HdfsLimits::default())?),
+            StoreKind::Bucket => {
+                let text = |(name, value): (OsString, OsString)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                };
+                let settings: Vec<_> = env::vars_os().filter_map(text).collect();
+                Arc::new(Bucket::new(prefix, &settings, ObjectLimits::default())?)
+            }
+        })
+    }
 }
