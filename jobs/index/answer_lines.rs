@@ -28,9 +28,10 @@ pub(super) fn warn_of_rejects(rejects: &Rejects, input: &Input) -> u8 {
     if rejects.faults() == 0 {
         return 0;
     }
-    // If its line cannot be found any more, all is done nevertheless.
-    let first = rejects.first_in_words(&input.plan, &input.reading).ok().flatten();
-    let first = first.map_or(String::new(), |first| format!("; the first: {first}"));
-    say(format_args!("warning: {} records were rejected{first}", rejects.faults()));
+    let first = rejects.first_in_words(&input.plan, &input.reading).unwrap_or_default();
+    say(match rejects.faults() {
+        1 => format!("warning: 1 record was rejected: {first}"),
+        count => format!("warning: {count} records were rejected; the first: {first}"),
+    });
     3
 }

@@ -114,7 +114,7 @@ fn run_worker<W, T>(
 fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<Rejects> {
     let at = progress.worker_at(0, Stage::Read);
     let mut rejects = Rejects::default();
-    let mut docs = 0;
+    let mut docs = 0u64;
     let mut turn = 0;
     for (number, split) in input.plan.numbered() {
         let read = at.split(number, split.uri(), || {
@@ -133,6 +133,10 @@ fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) 
             break;
         }
     }
-    rejects.check_some_read(docs, &input.plan, &input.reading)?;
-    Ok(rejects)
+    match rejects.first_in_words(&input.plan, &input.reading) {
+        Some(first) if docs == 0 => {
+            bail!("every record was rejected ({}); the first: {first}", rejects.faults())
+        }
+        _ => Ok(rejects),
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
 use super::object::{Bucket, ObjectLimits};
+use super::pattern::{BEHIND_A_PATTERN, is_pattern};
 use super::store::Store;
 
 /// A kind of remote store.
@@ -77,9 +78,10 @@ impl Connector {
     /// # Errors
     /// The reason for which a `..` cannot be resolved.
     pub fn path(&self, path: &str) -> Result<String, String> {
-        let mut names = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
         for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
             match name {
+                ".." if names.iter().any(|name| is_pattern(name)) => return Err(BEHIND_A_PATTERN.to_owned()),
                 ".." if self.kind == StoreKind::Bucket => {
                     return Err("there is no \"..\" in a bucket".to_owned());
                 }

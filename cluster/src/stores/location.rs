@@ -15,9 +15,12 @@ use super::left_out;
 use super::local;
 use super::local::Local;
 use super::name::{path_of_text, text_of_path};
-use super::pattern::{alternatives, is_pattern, matching, split};
+use super::pattern::{BEHIND_A_PATTERN, alternatives, is_pattern, matching, split};
 use super::store::{Entry, Store, parent};
 use super::sums::Sums;
+
+/// Number of links that lead to nothing, one to the other, from which on they are taken for a circle.
+const LINKS: u32 = 40;
 
 /// Stores of a job: this machine's files, one HDFS per name node and one object store per bucket. Each is
 /// created on first use.
@@ -100,11 +103,6 @@ impl Stores {
             Some(rest) if !scheme.is_empty() => rest.split_at(rest.find('/').unwrap_or(rest.len())),
             _ => ("", rest),
         };
-        if path.split('/').skip_while(|name| !is_pattern(name)).any(|name| name == "..") {
-            return Err(bad(
-                "a \"..\" behind a pattern is not resolved: write the folder that it leads to".to_owned()
-            ));
-        }
         match scheme {
             "" if path.is_empty() => Err(bad("it is empty".to_owned())),
             "file" if !matches!(authority, "" | "localhost") => {
@@ -129,7 +127,10 @@ impl Stores {
         let (of_outer, outer) = self.locate(outer)?;
         match of_inner.prefix() {
             prefix if prefix != of_outer.prefix() => Ok(false),
-            "" => Ok(real_path(&path_of_text(&inner)).starts_with(real_path(&path_of_text(&outer)))),
+            "" => {
+                let real = |path: &str| real_path(&path_of_text(path), LINKS);
+                Ok(real(&inner).starts_with(real(&outer)))
+            }
             _ => Ok(Path::new(&inner).starts_with(outer)),
         }
     }
@@ -145,8 +146,14 @@ impl Stores {
             }
             match fs::canonicalize(&resolved) {
                 Ok(target) => resolved = target,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                Err(_) => {
+                    let text = text_of_path(resolved.as_os_str());
+                    if !literal_head(self.local.as_ref(), &text)?.1.is_empty() {
+                        let reason = BEHIND_A_PATTERN.to_owned();
+                        return Err(Error::BadName { name: path.to_owned(), reason });
+                    }
+                }
             }
             resolved.pop();
         }
@@ -284,12 +291,21 @@ fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a st
     Ok((path, ""))
 }
 
-/// Returns a path with all links followed, as far as it exists.
-fn real_path(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Err(_), Some(above), Some(name)) => real_path(above).join(name),
-        (real, ..) => real.unwrap_or_else(|_| path.to_owned()),
+/// Returns a path with all links followed, as far as it exists. `links`: how many links that lead to nothing may be followed.
+fn real_path(path: &Path, links: u32) -> PathBuf {
+    for above in path.ancestors() {
+        let rest = || path.strip_prefix(above).unwrap_or(path);
+        if let Ok(real) = above.canonicalize() {
+            return real.join(rest());
+        }
+        if let Ok(target) = fs::read_link(above)
+            && links > 0
+        {
+            let target = above.parent().unwrap_or(above).join(target).join(rest());
+            return real_path(&target, links - 1);
+        }
     }
+    path.to_owned()
 }
 
 fn is_scheme(text: &str) -> bool {

@@ -5,6 +5,10 @@ use glob::Pattern;
 use super::error::Error;
 use super::store::{Entry, Store, last_name};
 
+/// Reason for which a path is refused.
+pub(crate) const BEHIND_A_PATTERN: &str =
+    "a \"..\" behind a pattern is not resolved: write the folder that it leads to";
+
 /// Returns whether a name has characters of a pattern.
 pub(crate) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '{'])

@@ -234,6 +234,7 @@ fn words(command: &str) -> Result<Vec<String>> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "cli")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;

@@ -156,7 +156,7 @@ impl Rejects {
             true => format!("; it begins with {head:?}"),
             false => String::new(),
         };
-        let example = self.in_words(&example, plan, reading)?;
+        let example = self.in_words(&example, plan, reading);
         bail!(AllRejected(format!(
             "every record was rejected ({count}), so nothing was written; the commonest reason{of_them}: {example}{begins}"
         )))
@@ -166,7 +166,7 @@ impl Rejects {
     pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
         let Some(max) = max.filter(|max| self.faults() > *max) else { return Ok(()) };
         let count = self.faults();
-        let first = self.first_in_words(plan, reading)?.unwrap_or_default();
+        let first = self.first_in_words(plan, reading).unwrap_or_default();
         bail!(Guarded(format!(
             "{count} records were rejected, more than --max-rejects {max}; the first: {first}"
         )))
@@ -174,17 +174,18 @@ impl Rejects {
 
     /// Says where the first reject lies, and why it was rejected, if there is one that the user does not want to leave out. Cost: reads its
     /// file up to there to count lines, unless that is known.
-    pub fn first_in_words(&self, plan: &Plan, reading: &Reading) -> Result<Option<String>> {
-        self.first.as_ref().map(|first| self.in_words(first, plan, reading)).transpose()
+    pub fn first_in_words(&self, plan: &Plan, reading: &Reading) -> Option<String> {
+        self.first.as_ref().map(|first| self.in_words(first, plan, reading))
     }
 
-    fn in_words(&self, reject: &Reject, plan: &Plan, reading: &Reading) -> Result<String> {
+    fn in_words(&self, reject: &Reject, plan: &Plan, reading: &Reading) -> String {
         let mut reject = reject.clone();
         if !self.numbered {
-            LineNumbering::new(plan, reading).number(&mut reject)?;
+            // If the file is gone or has changed since, the reason stays without its line.
+            let _ = LineNumbering::new(plan, reading).number(&mut reject);
         }
         let Reject { path, offset, reason, .. } = reject;
-        Ok(format!("\"{path}\" at {offset}: {reason}"))
+        format!("\"{path}\" at {offset}: {reason}")
     }
 
     /// Writes a part of `rejects/` in the order of the corpus, if there are rejects.
@@ -343,5 +344,36 @@ impl<'a> LineNumbering<'a> {
             Err(error) if !error.is_data() => Err(error.into()),
             numbers => Ok(numbers.ok().flatten()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use cluster::Stores;
+    use operators::DocId;
+
+    use super::*;
+
+    #[test]
+    fn a_reject_is_named_without_its_line_if_its_file_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl").to_str().unwrap().to_owned();
+        fs::write(&path, "bad\nworse\n").unwrap();
+        let plan =
+            Plan::new(&Stores::new(), &[], std::slice::from_ref(&path), None, None, folder.path()).unwrap();
+        let mut rejects = Rejects::default();
+        rejects.add(&Reject {
+            doc: DocId::new(0, 1),
+            path: path.clone(),
+            offset: 4,
+            reason: "no object".to_owned(),
+            head: "worse".to_owned(),
+        });
+        let said = || rejects.first_in_words(&plan, &Reading::default()).unwrap();
+        assert_eq!(said(), format!("\"{path}\" at 4: line 2: no object"));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(said(), format!("\"{path}\" at 4: no object"));
     }
 }

@@ -70,6 +70,9 @@ fn dots_are_resolved_as_their_store_would() {
     assert_eq!(located("new/../c"), Ok(format!("{folder}/c")));
     assert_eq!(located("/../.."), Ok("/".to_owned()));
     assert_eq!(located("hdfs://127.0.0.1/a/./b/../../c"), Ok("/c".to_owned()));
+    fs::create_dir(format!("{folder}/d[1]")).unwrap();
+    assert_eq!(located("d[1]/../c"), Ok(format!("{folder}/c")), "a name that exists is no pattern");
+    assert_eq!(located("d[1]/new/../../c"), Ok(format!("{folder}/c")));
     for (uri, hint) in [
         ("hdfs://127.0.0.1/a/../../b", "above the root"),
         ("s3://bucket/a/../b", "in a bucket"),
@@ -80,6 +83,30 @@ fn dots_are_resolved_as_their_store_would() {
         let error = located(uri).unwrap_err();
         assert!(error.contains(hint), "{uri}: {error}");
     }
+}
+
+#[test]
+fn a_path_lies_in_a_folder_whatever_links_lead_to_it() {
+    let (_guard, folder) = folder(&["state/x", "other/y"]);
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, format!("{folder}/{name}")).unwrap();
+    };
+    link("state", "link");
+    link("state/new", "to-nothing");
+    link("round", "round");
+    let stores = Stores::below(&folder);
+    let lies_in = |inner: &str| stores.lies_in(inner, "state").unwrap();
+    for inner in
+        ["state", "state/new/a", "link/x", "link/new", "other/../state/x", "to-nothing", "to-nothing/a"]
+    {
+        assert!(lies_in(inner), "{inner}");
+    }
+    for outside in ["other", "state-2", "state/../other", "round", "new", "hdfs://127.0.0.1/state/x"] {
+        assert!(!lies_in(outside), "{outside}");
+    }
+    assert!(!lies_in(&"a/".repeat(60_000)));
+    assert!(stores.lies_in("hdfs://127.0.0.1/a/b/c", "hdfs://127.0.0.1/a/b/").unwrap());
+    assert!(!stores.lies_in("hdfs://127.0.0.1/a/bc", "hdfs://127.0.0.1/a/b").unwrap());
 }
 
 #[test]
