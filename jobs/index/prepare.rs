@@ -1,4 +1,4 @@
-//! Prepares documents for an index.
+//! Makes of a document what an index stores of it.
 
 use operators::DocBatch;
 use operators::method::{KeptKeys, Method};
@@ -6,7 +6,7 @@ use operators::method::{KeptKeys, Method};
 use super::index_folder::IndexFolder;
 use super::topics::PreparedDoc;
 
-/// Prepares documents as the index does that they come to.
+/// Maker of what an index stores of a document: its keys, and its cleaned text if the index keeps texts.
 #[derive(Clone)]
 pub struct Preparer {
     method: Method,

@@ -1,5 +1,5 @@
-//! Tests of Word and PDF documents, which are read by restricted child processes: what these processes are
-//! kept from, and that a document which kills one costs only itself.
+//! Tests of Word and PDF documents, which are read by restricted child processes. These processes can do nothing else, and a document
+//! that kills one of them costs only itself.
 
 use std::fs;
 use std::io::{Cursor, Read, Write};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use super::record_group::{MAGIC, RecordGroup, first_of_file};
+use super::record_group::{MAGIC, RecordGroup, first_record_of};
 use crate::{Error, text_of_path};
 
 /// Files and numbers of a log that was read.
@@ -110,7 +110,7 @@ fn files_of(folder: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
-        let first = path.file_name().and_then(|name| first_of_file(&name.to_string_lossy()));
+        let first = path.file_name().and_then(|name| first_record_of(&name.to_string_lossy()));
         files.extend(first.map(|first| (path, first)));
     }
     files.sort_unstable_by_key(|(_, first)| *first);

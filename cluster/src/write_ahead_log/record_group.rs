@@ -6,18 +6,25 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) const MAGIC: &[u8; 8] = b"DDJLOG01";
 /// First bytes of a group, by which groups are found behind damaged bytes.
 pub(super) const MARKER: [u8; 4] = *b"\xC5grp";
-/// Number of bytes of a group in front of its records: marker, checksum, length of the records, number of the first.
+/// Number of bytes of a group in front of its records.
+///
+/// ```text
+/// 0..4     the marker
+/// 4..12    checksum of all that follows
+/// 12..16   length of the records
+/// 16..24   number of the first record
+/// ```
 pub(super) const HEADER_BYTES: usize = 24;
 /// Ending of the names of files.
 const SUFFIX: &str = ".log";
 
-/// Returns the name of the file whose first record has a number.
+/// Returns the name of the file whose first record has this number.
 pub(super) fn file_name(first: u64) -> String {
     format!("{first:020}{SUFFIX}")
 }
 
-/// Returns the number of the first record of a file, if it is one of a log.
-pub(super) fn first_of_file(name: &str) -> Option<u64> {
+/// Returns the number of the first record of a file, by the name of the file; `None` if no file of a log has such a name.
+pub(super) fn first_record_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SUFFIX).filter(|digits| digits.len() == 20)?;
     digits.parse().ok()
 }

@@ -16,8 +16,8 @@ use crate::Error;
 
 /// The lines of a piece, in order. A line belongs to the piece in which its first byte lies.
 ///
-/// Where the pieces of a compressed file are not ranges of its decompressed contents, the piece at its first
-/// byte gives every line, and any other piece none.
+/// Pieces are ranges of the file, or of the contents of a compressed one. If a compressed file has pieces that are ranges of its compressed
+/// bytes, the piece at byte 0 gives every line, and the others give none.
 ///
 /// Memory: one record (a line, or those that [`Lines::extend`] joined to it) and at least 256 KiB. A line
 /// longer than [`Reading::max_record_bytes`] is skipped without being held.
@@ -52,8 +52,11 @@ pub(crate) struct Lines {
     record_bytes: usize,
     /// First bytes of the line, if it is too long to be held.
     long_head: Option<Vec<u8>>,
+    /// Offset of the line that was returned last.
     line_offset: u64,
+    /// Longest line that is held.
     max_bytes: usize,
+    /// Logarithm of the largest window of a zstd frame that is read.
     window_log: u32,
 }
 

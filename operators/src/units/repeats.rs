@@ -19,7 +19,7 @@ pub struct UnitOccurrence {
     pub place: UnitPlace,
     /// Length of the unit with the characters that end it, in bytes.
     pub bytes: u32,
-    /// Similarity to the first occurrence of the identity: one, unless the identity is that of a unit that is near.
+    /// Similarity to the first occurrence of the identity. It is less than one only where a near unit has taken the identity of another.
     pub similarity: Similarity,
 }
 
@@ -45,7 +45,7 @@ pub struct RepeatedUnit {
     pub bytes: u32,
     /// Place of the occurrence that stays, if one does.
     pub kept: Option<UnitPlace>,
-    /// Similarity of the two; also known if none stays.
+    /// Similarity to the first occurrence, which is known even if no occurrence stays.
     pub similarity: Similarity,
 }
 

@@ -1,5 +1,5 @@
-//! Folders of Word documents, PDF files and web pages, whose texts are read in confined processes; there, `docx`, `pdf` and `html` read
-//! them.
+//! Folders of Word documents, PDF files and web pages. Their texts are read by `docx`, `pdf` and `html`, in processes that can do nothing
+//! else (`crate::confined`).
 
 mod docx;
 mod extract;

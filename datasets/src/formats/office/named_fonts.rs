@@ -26,11 +26,11 @@ struct NamedEncoding {
     parts: &'static [&'static str],
     /// Name of the map from codes to the characters of a collection of Adobe.
     map: &'static str,
-    /// First and last character of the collection that is half as wide as others.
+    /// The first and the last of the characters of that collection that are half as wide as the others.
     half_width: (u32, u32),
 }
 
-/// The encodings, in the order in which they are tried. The parts of the first three are no part of the names in GBK.
+/// The encodings, in the order in which they are tried. No name of a font in GBK has one of the parts of the first three.
 static ENCODINGS: [NamedEncoding; 4] = [
     NamedEncoding {
         encoding: BIG5,
