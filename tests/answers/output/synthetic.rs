@@ -96,3 +96,20 @@ fn grams_know_every_identical_copy_and_nearly_every_edited_one() {
     assert!(found * 10 >= all * 9 && all > DOCUMENTS / 20, "{found} of {all}");
     assert!(removed.keys().all(|doc| truth.contains_key(doc)), "a document without duplicate is removed");
 }
+
+#[test]
+fn the_corpus_is_the_same_for_any_number_of_workers() {
+    let here = Folder::new();
+    for mixture in ["", "--mixture"] {
+        // Three blocks of 20,000 documents, which workers make beside each other.
+        let files = |workers: usize| {
+            let folder = format!("demo-{workers}{mixture}");
+            here.run(&format!("--workers {workers} demo {folder} {mixture} --documents 45000")).ends(0);
+            let read = |file: &str| fs::read(here.path(&format!("{folder}/{file}"))).unwrap();
+            ["corpus.jsonl", "truth.tsv", "clusters.tsv"].map(read)
+        };
+        let one = files(1);
+        assert_eq!(one[0].iter().filter(|&&byte| byte == b'\n').count(), 45_000);
+        assert!(one == files(2) && one == files(7), "{mixture}");
+    }
+}
