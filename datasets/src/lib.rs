@@ -1,7 +1,7 @@
 //! Corpus formats: they read documents from files, and write the same records again, divided into kept and
 //! removed. The traits of a format are in this file.
 //!
-//! Besides: packing of many small files (`pack.rs`), files whose deflate streams are undone (`deflate`), and a synthetic
+//! Besides: packing of many small files (`pack`), files whose deflate streams are undone (`deflate`), and a synthetic
 //! corpus (`synthetic.rs`). Foreign files are worked on in confined processes (`confined`). This crate uses
 //! `operators` for records and `cluster` for bytes. It knows no method and no dataflow. A new format is one file
 //! in `formats`, and a line there and in [`FORMATS`].
