@@ -299,7 +299,10 @@ fn locked(store: Arc<dyn Store>, path: &str, wait: Duration) -> Result<(Arc<Fold
 
 /// Reads the settings of an index. `name`: that of their file.
 fn settings_of(store: &dyn Store, path: &str, name: &str) -> Result<IndexSettings> {
-    let settings = read_settings(store, &format!("{path}/{name}"))?;
+    let settings = match path_of_text(path).is_file() {
+        true => None,
+        false => read_settings(store, &format!("{path}/{name}"))?,
+    };
     settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))
 }
 
@@ -326,6 +329,9 @@ pub(super) fn is_missing(error: &anyhow::Error) -> bool {
 pub(super) fn absolute(path: &str) -> Result<String> {
     if path.contains("://") {
         bail!(WrongUse(format!("\"{path}\" is no local folder: an index is one")));
+    }
+    if path.is_empty() {
+        bail!(WrongUse("the name of a folder is empty".to_owned()));
     }
     let absolute = std::path::absolute(path_of_text(path))?;
     Ok(cluster::text_of_path(absolute.as_os_str()))
