@@ -15,7 +15,7 @@ pub use stores::error::Error;
 pub use stores::found::{InputFile, TablePartition};
 pub use stores::hdfs::{Hdfs, HdfsLimits};
 pub use stores::left_out::has_hidden_part;
-pub use stores::local::{Local, leads_back};
+pub use stores::local::{Local, leads_back, real_path};
 pub use stores::location::Stores;
 pub use stores::name::{NameBelow, one_line, path_of_text, text_of_path};
 pub use stores::object::{Bucket, ObjectLimits};

@@ -161,8 +161,7 @@ fn estimates(
     };
     let verify = Verification::default_of(&args.method).0;
     let run = Run::alone(plan, reading, workers, progress);
-    let statistics =
-        corpus_counts::count(&args.method, lexicon, (&run.plan, &run.reading), &run.group, progress)?;
+    let statistics = corpus_counts::count_unless_given(None, &args.method, lexicon, &run)?;
     let method = args.method.method(lexicon, &statistics, verify)?;
     let folder = TemporaryFolder::new(&env::temp_dir())?;
     let mapped = map(CorpusSearch::in_folder(folder.path(), run, method))?;

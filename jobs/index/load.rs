@@ -133,10 +133,10 @@ fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) 
             break;
         }
     }
-    match rejects.first_in_words(&input.plan, &input.reading) {
-        Some(first) if docs == 0 => {
-            bail!("every record was rejected ({}); the first: {first}", rejects.faults())
-        }
-        _ => Ok(rejects),
+    if docs == 0
+        && let Some(first) = rejects.first_in_words(&input.plan, &input.reading)
+    {
+        bail!("every record was rejected ({}); the first: {first}", rejects.faults());
     }
+    Ok(rejects)
 }

@@ -36,24 +36,24 @@ use timely::worker::Worker;
 use reading::read;
 use timing::timed;
 
-/// The figures that are wanted.
-struct Figures {
+/// The figures that are asked for.
+struct WantedFigures {
     /// Part of their names.
     only: Option<String>,
 }
 
-impl Figures {
-    fn wants(&self, name: &str) -> bool {
-        self.only.as_deref().is_none_or(|only| name.contains(only))
-    }
-
-    fn print(&self, name: &str, seconds: f64, remark: String) {
-        println!("{name:<58} {seconds:>7.2} s   {remark}");
+impl WantedFigures {
+    /// Measures a figure and prints it, if it is wanted. `measure` returns CPU seconds and a remark.
+    fn figure(&self, name: &str, measure: impl FnOnce() -> (f64, String)) {
+        if self.only.as_deref().is_none_or(|only| name.contains(only)) {
+            let (seconds, remark) = measure();
+            println!("{name:<58} {seconds:>7.2} s   {remark}");
+        }
     }
 }
 
 fn main() {
-    let figures = Figures { only: std::env::args().skip(1).find(|arg| !arg.starts_with('-')) };
+    let figures = WantedFigures { only: std::env::args().skip(1).find(|arg| !arg.starts_with('-')) };
     joins(&figures);
     sorts(&figures);
     let Some(texts) = mixed() else {
@@ -64,111 +64,85 @@ fn main() {
 }
 
 /// Joins and exchanges of made records.
-fn joins(figures: &Figures) {
+fn joins(figures: &WantedFigures) {
+    let found = |(seconds, pairs): (f64, usize)| (seconds, format!("{pairs} pairs"));
     for millions in [1, 10, 100] {
-        let name = format!("join as a kernel, {millions} M uniform fingerprints");
-        if figures.wants(&name) {
+        figures.figure(&format!("join as a kernel, {millions} M uniform fingerprints"), || {
             let rows = uniform(millions * 1_000_000);
-            let (seconds, pairs) = timed(|| kernel_join(&rows));
-            figures.print(&name, seconds, format!("{pairs} pairs"));
-        }
+            found(timed(|| kernel_join(&rows)))
+        });
     }
     for workers in [1, 2] {
         let name = format!("join in the dataflow, 10 M uniform fingerprints, workers: {workers}");
-        if figures.wants(&name) {
-            let (seconds, pairs) = dataflow_join(workers, uniform(10_000_000));
-            figures.print(&name, seconds, format!("{pairs} pairs"));
-        }
+        figures.figure(&name, || found(dataflow_join(workers, uniform(10_000_000))));
     }
-    let name = "join in the dataflow, 2 M that share a block, workers: 4";
-    if figures.wants(name) {
-        let (seconds, pairs) = dataflow_join(4, sharing(2_000_000));
-        figures.print(name, seconds, format!("{pairs} pairs"));
-    }
+    figures.figure("join in the dataflow, 2 M that share a block, workers: 4", || {
+        found(dataflow_join(4, sharing(2_000_000)))
+    });
     for workers in [1, 8, 64] {
         let name = format!("exchange of 16-byte rows through the engine, 10 M, workers: {workers}");
-        if figures.wants(&name) {
+        figures.figure(&name, || {
             let (seconds, rows) = exchange(workers, 10_000_000);
-            figures.print(&name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
-        }
+            (seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds))
+        });
     }
-    let name = "exchange of 16-byte rows between processes, 2 x 10 M";
-    if figures.wants(name) {
+    figures.figure("exchange of 16-byte rows between processes, 2 x 10 M", || {
         let (seconds, rows) = exchange_over_loopback(10_000_000);
-        figures.print(
-            name,
-            seconds,
-            format!("{:.1} M rows/s, all threads of both", rows as f64 / 1e6 / seconds),
-        );
-    }
+        (seconds, format!("{:.1} M rows/s, all threads of both", rows as f64 / 1e6 / seconds))
+    });
 }
 
 /// Sorts made records.
-fn sorts(figures: &Figures) {
+fn sorts(figures: &WantedFigures) {
     for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
-        let name = format!("sort of 16-byte records into groups, 20 M, {memory}");
-        if figures.wants(&name) {
+        figures.figure(&format!("sort of 16-byte records into groups, 20 M, {memory}"), || {
             let spill = SpillBudget::new(&std::env::temp_dir(), budget);
             let (seconds, groups) = timed(|| sorted_groups(&spill));
-            figures.print(
-                &name,
-                seconds,
-                format!("{groups} groups, {} MB spilled", spill.spilled().bytes / 1_000_000),
-            );
-        }
+            (seconds, format!("{groups} groups, {} MB spilled", spill.spilled().bytes / 1_000_000))
+        });
     }
 }
 
 /// Reads and maps real texts, and joins their fingerprints.
-fn real_texts(figures: &Figures, texts: &[String]) {
+fn real_texts(figures: &WantedFigures, texts: &[String]) {
     let bytes: usize = texts.iter().map(String::len).sum();
     let rate = |seconds: f64| format!("{:.0} MB/s", bytes as f64 / 1e6 / seconds);
     for run in 1..=3 {
-        let name = format!("read, mixed.parquet (zstd), all columns checked, run {run}");
-        if figures.wants(&name) {
+        figures.figure(&format!("read, mixed.parquet (zstd), all columns checked, run {run}"), || {
             let (seconds, docs) = timed(|| mixed_docs(|_| {}));
-            figures.print(&name, seconds, format!("{}, {} documents", rate(seconds), docs.unwrap_or(0)));
-        }
+            (seconds, format!("{}, {} documents", rate(seconds), docs.unwrap_or(0)))
+        });
     }
     for spec in ["simhash:features=char:5", "simhash:features=char:3,clean=none", "simhash:features=jieba"] {
-        let name = format!("map, mixed.parquet, {spec}");
-        if figures.wants(&name) {
+        figures.figure(&format!("map, mixed.parquet, {spec}"), || {
             let seconds = map(texts, spec);
-            figures.print(&name, seconds, rate(seconds));
-        }
+            (seconds, rate(seconds))
+        });
     }
-    let name = "jieba-rs alone, cutting the same texts";
-    if figures.wants(name) {
+    figures.figure("jieba-rs alone, cutting the same texts", || {
         let jieba = Jieba::new();
         let (seconds, words) = timed(|| texts.iter().map(|text| jieba.cut(text, false).len()).sum::<usize>());
-        figures.print(name, seconds, format!("{}, {words} words", rate(seconds)));
-    }
-    let name = "our segmenter instead of jieba-rs, cutting the same texts";
-    if figures.wants(name) {
+        (seconds, format!("{}, {words} words", rate(seconds)))
+    });
+    figures.figure("our segmenter instead of jieba-rs, cutting the same texts", || {
         let segmenter = Segmenter::new([]).expect("a dictionary without words of the user");
         let mut words = 0;
         let count =
             || texts.iter().for_each(|text| segmenter.cut(text, |_, end| words += black_box(end).min(1)));
         let (seconds, ()) = timed(count);
         let different = cut_otherwise(&segmenter, texts);
-        figures.print(
-            name,
-            seconds,
-            format!("{}, {words} words, {different} texts cut otherwise", rate(seconds)),
-        );
-    }
-    let name = "join as a kernel, 10 M real fingerprints";
-    if figures.wants(name) {
+        (seconds, format!("{}, {words} words, {different} texts cut otherwise", rate(seconds)))
+    });
+    figures.figure("join as a kernel, 10 M real fingerprints", || {
         let mut rows = repeated(texts);
         let (collapse, ()) = timed(|| {
             rows.sort_unstable();
             rows.dedup_by_key(|row| row.fingerprint);
         });
         let (seconds, pairs) = timed(|| kernel_join(&rows));
-        let remark =
-            format!("{} distinct, {pairs} pairs; collapsing identical ones {collapse:.2} s", rows.len());
-        figures.print(name, seconds, remark);
-    }
+        let distinct = rows.len();
+        (seconds, format!("{distinct} distinct, {pairs} pairs; collapsing identical ones {collapse:.2} s"))
+    });
 }
 
 /// Counts the texts that jieba-rs and our segmenter cut in different ways.

@@ -13,14 +13,11 @@ use super::error::Error;
 use super::found::InputFile;
 use super::left_out;
 use super::local;
-use super::local::Local;
+use super::local::{Local, real_path};
 use super::name::{path_of_text, text_of_path};
 use super::pattern::{BEHIND_A_PATTERN, alternatives, is_pattern, matching, split};
 use super::store::{Entry, Store, parent};
 use super::sums::Sums;
-
-/// Number of links that lead to nothing, one to the other, from which on they are taken for a circle.
-const LINKS: u32 = 40;
 
 /// Stores of a job: this machine's files, one HDFS per name node and one object store per bucket. Each is
 /// created on first use.
@@ -128,7 +125,7 @@ impl Stores {
         match of_inner.prefix() {
             prefix if prefix != of_outer.prefix() => Ok(false),
             "" => {
-                let real = |path: &str| real_path(&path_of_text(path), LINKS);
+                let real = |path: &str| real_path(&path_of_text(path));
                 Ok(real(&inner).starts_with(real(&outer)))
             }
             _ => Ok(Path::new(&inner).starts_with(outer)),
@@ -289,23 +286,6 @@ fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a st
         start = end + 1;
     }
     Ok((path, ""))
-}
-
-/// Returns a path with all links followed, as far as it exists. `links`: how many links that lead to nothing may be followed.
-fn real_path(path: &Path, links: u32) -> PathBuf {
-    for above in path.ancestors() {
-        let rest = || path.strip_prefix(above).unwrap_or(path);
-        if let Ok(real) = above.canonicalize() {
-            return real.join(rest());
-        }
-        if let Ok(target) = fs::read_link(above)
-            && links > 0
-        {
-            let target = above.parent().unwrap_or(above).join(target).join(rest());
-            return real_path(&target, links - 1);
-        }
-    }
-    path.to_owned()
 }
 
 fn is_scheme(text: &str) -> bool {

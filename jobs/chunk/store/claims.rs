@@ -186,9 +186,8 @@ pub(crate) fn freeze(store: &ChunkStore, packs: BTreeSet<PackNumber>) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use std::fs::File;
+    use std::time::SystemTime;
 
     use cluster::Stores;
 

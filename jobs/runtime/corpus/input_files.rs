@@ -1,11 +1,10 @@
 //! The files of the input, and those of a reference that it is compared against.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, Stores, TablePartition, path_of_text};
+use cluster::{InputFile, Stores, TablePartition, path_of_text, real_path};
 
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
@@ -129,11 +128,6 @@ fn refuse_shared(reference: &[InputFile], input: &[InputFile]) -> Result<()> {
         ))),
         None => Ok(()),
     }
-}
-
-/// Returns the real path of a local file or folder, or the path as it is if there is none.
-pub(super) fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Real paths of local files, where links and `..` are followed.

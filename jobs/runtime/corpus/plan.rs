@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, Stores, has_hidden_part, path_of_text};
+use cluster::{InputFile, Stores, has_hidden_part, path_of_text, real_path};
 use datasets::{Cuts, FORMATS, Format, UNKNOWN, format_named, unknown_format};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
 
 use super::at_once::each;
-use super::input_files::{InputFiles, RealPaths, real_path, training_and_test};
+use super::input_files::{InputFiles, RealPaths, training_and_test};
 use super::sample::Sample;
 use super::split::Split;
 use super::unopened_piece::UnopenedPiece;

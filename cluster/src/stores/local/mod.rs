@@ -7,7 +7,7 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use log::trace;
@@ -23,6 +23,8 @@ use super::store::{Blob, Entry, Output, Rename, Showing, Store, everything, last
 const WRITE_BYTES: usize = 1 << 17;
 /// Number of characters of its name that a temporary file keeps. File systems allow 255 bytes in all.
 const TEMPORARY_NAME_CHARS: usize = 50;
+/// Number of links that lead to nothing, one to the other, from which on they are taken for a circle.
+const LINKS: u32 = 40;
 
 /// The file system of this machine.
 ///
@@ -268,6 +270,27 @@ pub fn leads_back(link: &Path) -> io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Returns a path with all links followed, as far as it exists.
+pub fn real_path(path: &Path) -> PathBuf {
+    follow(path, LINKS)
+}
+
+/// Follows the links of a path, of which up to `links` may lead to nothing.
+fn follow(path: &Path, links: u32) -> PathBuf {
+    for above in path.ancestors() {
+        let rest = || path.strip_prefix(above).unwrap_or(path);
+        if let Ok(real) = above.canonicalize() {
+            return real.join(rest());
+        }
+        if let Ok(target) = fs::read_link(above)
+            && links > 0
+        {
+            return follow(&above.parent().unwrap_or(above).join(target).join(rest()), links - 1);
+        }
+    }
+    path.to_owned()
 }
 
 /// A hidden temporary file beside the final one. Dropping it removes the file.
